@@ -1,0 +1,186 @@
+package schema
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestColumns(t *testing.T) {
+	text := func(s string) Value { return Value{Kind: String, Bytes: []byte(s)} }
+	bytes := func(s string) Value { return Value{Kind: Bytes, Bytes: []byte(s)} }
+	enum := Column{Type: typeEnum, Meta: typeEnum<<8 | 1, Collation: 45, Labels: []string{"a,b", `c\d`, ""}}
+	set := Column{Type: typeSet, Meta: typeSet<<8 | 1, Collation: 45, Labels: []string{"r", "w", "x"}}
+	nullable := func(c Column) Column { c.Nullable = true; return c }
+	for _, tt := range []struct {
+		name string
+		c    Column
+		cell []byte
+		want Value
+	}{
+		{"BINARY padded", Column{Type: typeString, Meta: typeString<<8 | 5, Collation: 63}, []byte("ab"), bytes("ab\x00\x00\x00")},
+		{"BINARY empty", Column{Type: typeString, Meta: typeString<<8 | 2, Collation: 63}, []byte{}, bytes("\x00\x00")},
+		{"VARBINARY", Column{Type: typeVarchar, Meta: 5, Collation: 63}, []byte("ab"), bytes("ab")},
+		{"CHAR", Column{Type: typeString, Meta: typeString<<8 | 20, Collation: 45}, []byte("ab"), text("ab")},
+		{"latin1", Column{Type: typeVarchar, Meta: 5, Collation: 8}, []byte("\x80\xe9\x81"), text("€é\ufffd")},
+		{"ascii", Column{Type: typeVarchar, Meta: 5, Collation: 11}, []byte("a\x80"), text("a\ufffd")},
+		{"utf8mb4 malformed", Column{Type: typeBlob, Meta: 2, Collation: 255}, []byte("a\xe2\x82b"), text("a\ufffdb")},
+		{"charset of the definition", Column{Type: typeBlob, Meta: 2, Def: &ColumnDef{Type: "TEXT", Charset: "latin1"}}, []byte("\xe9"), text("é")},
+		{"ENUM", enum, []byte{1}, text("a,b")},
+		{"ENUM two bytes", enum, []byte{2, 0}, text(`c\d`)},
+		{"ENUM invalid", enum, []byte{0}, text("")},
+		{"ENUM beyond", enum, []byte{9}, text("")},
+		{"ENUM beyond, nullable", nullable(enum), []byte{9}, Value{}},
+		{"SET", set, []byte{5}, text("r,x")},
+		{"SET one", set, []byte{2}, text("w")},
+		{"SET none", set, []byte{0}, text("")},
+		{"BIT(1)", Column{Type: typeBit, Meta: 1}, []byte{1}, Value{Kind: Bool, Int: 1}},
+		{"BIT(12)", Column{Type: typeBit, Meta: 1<<8 | 4}, []byte{8, 1}, bytes("\x01\x08")},
+		{"BOOL", Column{Type: typeTiny, Def: &ColumnDef{Type: "BOOL"}}, []byte{0xff}, Value{Kind: Bool, Int: 1}},
+		{"TINYINT", Column{Type: typeTiny}, []byte{0xff}, Value{Kind: Int, Int: -1}},
+		{"TINYINT UNSIGNED", Column{Type: typeTiny, Unsigned: true}, []byte{0xff}, Value{Kind: Int, Int: 255}},
+		{"MEDIUMINT", Column{Type: typeInt24}, []byte{0, 0, 0x80}, Value{Kind: Int, Int: -8388608}},
+		{"BIGINT UNSIGNED", Column{Type: typeLonglong, Unsigned: true}, le(-1, 8), Value{Kind: Int, Int: -1}},
+		{"JSON without bytes", Column{Type: typeJSON, Meta: 4}, []byte{}, text("{}")},
+		{"JSON without bytes, nullable", Column{Type: typeJSON, Meta: 4, Nullable: true}, []byte{}, Value{}},
+		{"NULL in a NOT NULL column", Column{Type: typeTimestamp2}, nil, text(epochText)},
+		{"YEAR 0", Column{Type: typeYear}, []byte{0}, Value{Kind: Int}},
+	} {
+		got, err := decodeCell(t, tt.c, tt.cell)
+		if err != nil || !equalValues(got, tt.want) {
+			t.Errorf("%s: %+v (%s), %v, want %+v", tt.name, got, got.Bytes, err, tt.want)
+		}
+	}
+}
+
+func TestColumnsRejectCorruptCells(t *testing.T) {
+	for name, c := range map[string]Column{
+		"INT":       {Type: typeLong},
+		"FLOAT":     {Type: typeFloat},
+		"DOUBLE":    {Type: typeDouble},
+		"BIT(1)":    {Type: typeBit, Meta: 1},
+		"BIT(8)":    {Type: typeBit, Meta: 1 << 8},
+		"BOOL":      {Type: typeTiny, Def: &ColumnDef{Type: "BOOL"}},
+		"ENUM":      {Type: typeEnum, Labels: []string{"a"}},
+		"SET":       {Type: typeSet, Labels: []string{"a"}},
+		"GEOMETRY":  {Type: typeGeometry},
+		"POINT":     {Type: typeGeometry, Geometry: 1},
+		"VECTOR":    {Type: typeVector},
+		"DECIMAL":   {Type: typeNewDecimal, Meta: 10<<8 | 2},
+		"DATE":      {Type: typeDate},
+		"TIMESTAMP": {Type: typeTimestamp2},
+	} {
+		if got, err := decodeCell(t, c, []byte{1, 2, 3, 4, 5, 6, 7}); err == nil {
+			t.Errorf("%s of 7 bytes: %+v, want an error", name, got)
+		}
+	}
+}
+
+func TestUnsupportedColumns(t *testing.T) {
+	for _, tt := range []struct {
+		c    Column
+		want string
+	}{
+		{Column{Name: "c", Type: typeVarchar, Collation: 9999}, "column d.t.c: collation id 9999 is not known"},
+		{Column{Name: "c", Type: typeVarchar}, "column d.t.c: the character set is not known"},
+		{Column{Name: "c", Type: typeNewDecimal, Meta: 70 << 8}, "column d.t.c: DECIMAL(70,0) is not a type of MySQL"},
+		{Column{Name: "c", Type: typeDatetime2, Meta: 7}, "column d.t.c: 7 digits after the second are not possible in MySQL"},
+		{Column{Name: "c", Type: 200}, "column d.t.c: MySQL's type code 200 is not supported"},
+	} {
+		_, _, err := Modes{}.Column(&Table{Database: "d", Name: "t", Columns: []Column{tt.c}}, 0)
+		if err == nil || err.Error() != tt.want {
+			t.Errorf("error %v, want %s", err, tt.want)
+		}
+	}
+}
+
+// Labels go into the schema with the escapes of the definition's text, and into rows as they are.
+func TestLabelsInSchema(t *testing.T) {
+	c := Column{Name: "e", Type: typeEnum, Collation: 45, Labels: []string{"x,y", "it's", `b\s`}}
+	for _, def := range []*ColumnDef{nil, {Type: "ENUM", Labels: []string{"x,y", "it''s", `b\\s`}}} {
+		c.Def = def
+		typ, _, err := Modes{}.Column(&Table{Columns: []Column{c}}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := typ.Parameter("allowed"); got != `x\,y,it's,b\\s` {
+			t.Errorf("allowed is %s", got)
+		}
+	}
+}
+
+// Decoders do not allocate once the scratch has grown.
+func TestDecodersDoNotAllocate(t *testing.T) {
+	doc := nested(3)
+	for _, tt := range []struct {
+		c    Column
+		cell []byte
+	}{
+		{Column{Type: typeLonglong}, le(-5, 8)},
+		{Column{Type: typeNewDecimal, Meta: 65<<8 | 30}, decimalCell(strings.Repeat("9", 65), 30, true)},
+		{Column{Type: typeVarchar, Meta: 60, Collation: 255}, []byte("héllo")},
+		{Column{Type: typeVarchar, Meta: 60, Collation: 8}, []byte("h\xe9llo")},
+		{Column{Type: typeVarchar, Meta: 60, Collation: 28}, []byte("\xd6\xd0\xce\xc4")},
+		{Column{Type: typeVarchar, Meta: 60, Collation: 54}, []byte("\x00a\xd8\x3d\xde\x00")},
+		{Column{Type: typeString, Meta: typeString<<8 | 5, Collation: 63}, []byte("ab")},
+		{Column{Type: typeDatetime2, Meta: 3}, append(datetimeCell(2026, 1, 2, 3, 4, 5), 0, 1)},
+		{Column{Type: typeTimestamp2, Meta: 6}, []byte{0x60, 0, 0, 0, 0, 0, 1}},
+		{Column{Type: typeTimestamp}, []byte{1, 2, 3, 0x60}},
+		{Column{Type: typeTime2, Meta: 2}, []byte{0x7f, 0xff, 0xff, 0xfb}},
+		{Column{Type: typeJSON, Meta: 4}, doc},
+		{Column{Type: typeJSON, Meta: 4}, append([]byte{jsonbDouble}, le(0x3fb999999999999a, 8)...)},
+		{Column{Type: typeJSON, Meta: 4}, append([]byte{jsonbDouble}, le(0x54b249ad2594c37d, 8)...)}, // 1e100
+		{Column{Type: typeJSON, Meta: 4}, append([]byte{jsonbString, 4}, "a\x01\"\\"...)},
+		{Column{Type: typeSet, Labels: []string{"a", "b"}}, []byte{3}},
+		{Column{Type: typeEnum, Labels: []string{"a", "b"}}, []byte{2}},
+		{Column{Type: typeBit, Meta: 2 << 8}, []byte{3, 1}},
+		{Column{Type: typeGeometry, Geometry: 1}, slices.Concat(le(0, 4), []byte{1, 1, 0, 0, 0}, make([]byte, 16))},
+	} {
+		_, decode, err := Modes{}.Column(&Table{Columns: []Column{tt.c}}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var scratch Scratch
+		if _, err := decode(tt.cell, &scratch); err != nil {
+			t.Fatalf("%+v: %v", tt.c, err)
+		}
+		if n := testing.AllocsPerRun(100, func() {
+			scratch.Reset()
+			if _, err := decode(tt.cell, &scratch); err != nil {
+				t.Fatal(err)
+			}
+		}); n != 0 {
+			t.Errorf("%+v of %x: %v allocations", tt.c, tt.cell, n)
+		}
+	}
+}
+
+func BenchmarkDecoders(b *testing.B) {
+	for _, tt := range []struct {
+		name string
+		c    Column
+		cell []byte
+	}{
+		{"bigint", Column{Type: typeLonglong}, le(-5, 8)},
+		{"decimal(10,2)", Column{Type: typeNewDecimal, Meta: 10<<8 | 2}, decimalCell("0000123456", 2, true)},
+		{"varchar", Column{Type: typeVarchar, Meta: 60, Collation: 255}, []byte("some text of usual length, héllo")},
+		{"datetime(3)", Column{Type: typeDatetime2, Meta: 3}, append(datetimeCell(2026, 1, 2, 3, 4, 5), 0, 1)},
+		{"timestamp", Column{Type: typeTimestamp2}, []byte{0x60, 0, 0, 0}},
+		{"json", Column{Type: typeJSON, Meta: 4}, smallContainer(jsonbSmallObject, 1, 0, 12, 0, 11, 0, 1, 0, jsonbInt16, 5, 0, 'k')},
+	} {
+		b.Run(tt.name, func(b *testing.B) {
+			_, decode, err := Modes{}.Column(&Table{Columns: []Column{tt.c}}, 0)
+			if err != nil {
+				b.Fatal(err)
+			}
+			var scratch Scratch
+			b.ReportAllocs()
+			for b.Loop() {
+				scratch.Reset()
+				if _, err := decode(tt.cell, &scratch); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,235 @@
+package schema
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// HistoryEntry is one record of a Debezium schema history: a statement, where it stands in the binlog and what it did
+// to tables. A DROP DATABASE has no changes of its own; later definitions of its tables replace the old ones.
+type HistoryEntry struct {
+	File     string // binlog file of the position; "" when the record has none
+	Pos      int64
+	Event    int64  // events to skip after Pos; nearly always 0
+	GTIDs    string // "" without GTIDs
+	Snapshot bool   // written by a snapshot, that is: holds at its position
+	Database string
+	DDL      string
+	Changes  []Change // in order
+}
+
+// ChangeKind says what a [Change] did.
+type ChangeKind uint8
+
+// The kinds of changes to tables.
+const (
+	CreateTable ChangeKind = iota + 1
+	AlterTable
+	DropTable
+)
+
+// Change is what one statement did to one table.
+type Change struct {
+	Kind             ChangeKind
+	Database, Table  string
+	PreviousDatabase string      // the name before a RENAME; "" for none
+	PreviousTable    string      // the same
+	Definition       *Definition // the table afterwards; nil for DropTable
+}
+
+// The JSON of a history record, as far as it is used.
+type historyRecord struct {
+	Position     *historyPosition `json:"position"`
+	Database     string           `json:"databaseName"`
+	DDL          string           `json:"ddl"`
+	TableChanges []historyChange  `json:"tableChanges"`
+}
+
+type historyPosition struct {
+	File     string `json:"file"`
+	Pos      int64  `json:"pos"`
+	Event    int64  `json:"event"`
+	GTIDs    string `json:"gtids"`
+	Snapshot any    `json:"snapshot"` // true or a word; left out in the stream
+}
+
+type historyChange struct {
+	Type       string        `json:"type"`
+	ID         string        `json:"id"`
+	PreviousID string        `json:"previousId"`
+	Table      *historyTable `json:"table"`
+}
+
+type historyTable struct {
+	Key     []string        `json:"primaryKeyColumnNames"`
+	Columns []historyColumn `json:"columns"`
+}
+
+type historyColumn struct {
+	Name       string   `json:"name"`
+	Type       string   `json:"typeName"`
+	Charset    string   `json:"charsetName"`
+	Length     *int     `json:"length"`
+	Scale      *int     `json:"scale"`
+	Optional   bool     `json:"optional"`
+	AutoInc    bool     `json:"autoIncremented"`
+	Generated  bool     `json:"generated"`
+	Comment    string   `json:"comment"`
+	HasDefault bool     `json:"hasDefaultValue"`
+	Default    *string  `json:"defaultValueExpression"`
+	Labels     []string `json:"enumValues"`
+}
+
+// ReadHistory reads a Debezium schema history: JSON values one after the other, each a record of its history topic or
+// file, or an object whose "value" is the text of one. It reads to the end of r; a record that it does not understand
+// is an error with its number.
+func ReadHistory(r io.Reader) ([]HistoryEntry, error) {
+	var entries []HistoryEntry
+	decoder := json.NewDecoder(r)
+	for n := 1; ; n++ {
+		var raw json.RawMessage
+		err := decoder.Decode(&raw)
+		if errors.Is(err, io.EOF) {
+			return entries, nil
+		}
+		if err == nil {
+			var entry *HistoryEntry
+			if entry, err = parseHistoryRecord(raw); err == nil && entry != nil {
+				entries = append(entries, *entry)
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("schema history, record %d: %w", n, err)
+		}
+	}
+}
+
+// parseHistoryRecord returns nil for a record without content.
+func parseHistoryRecord(raw json.RawMessage) (*HistoryEntry, error) {
+	var wrapper struct {
+		Value json.RawMessage `json:"value"`
+	}
+	if err := json.Unmarshal(raw, &wrapper); err != nil {
+		return nil, err
+	}
+	switch {
+	case string(wrapper.Value) == "null":
+		return nil, nil
+	case len(wrapper.Value) > 0 && wrapper.Value[0] == '"':
+		var text string
+		if err := json.Unmarshal(wrapper.Value, &text); err != nil {
+			return nil, err
+		}
+		raw = json.RawMessage(text)
+	case len(wrapper.Value) > 0:
+		raw = wrapper.Value
+	}
+	var record historyRecord
+	if err := json.Unmarshal(raw, &record); err != nil {
+		return nil, err
+	}
+	if record.Position == nil {
+		return nil, errors.New("it has no position, so it is not a record of a schema history")
+	}
+	at := record.Position
+	entry := &HistoryEntry{
+		File: at.File, Pos: at.Pos, Event: at.Event, GTIDs: at.GTIDs,
+		Snapshot: at.Snapshot != nil && at.Snapshot != false && at.Snapshot != "false",
+		Database: record.Database, DDL: record.DDL,
+	}
+	for _, c := range record.TableChanges {
+		change, err := c.change()
+		if err != nil {
+			return nil, err
+		}
+		entry.Changes = append(entry.Changes, change)
+	}
+	return entry, nil
+}
+
+func (c historyChange) change() (Change, error) {
+	var change Change
+	switch c.Type {
+	case "CREATE":
+		change.Kind = CreateTable
+	case "ALTER":
+		change.Kind = AlterTable
+	case "DROP":
+		change.Kind = DropTable
+	default:
+		return change, fmt.Errorf("change of type %q", c.Type)
+	}
+	var err error
+	if change.Database, change.Table, err = splitTableID(c.ID); err != nil {
+		return change, err
+	}
+	if c.PreviousID != "" {
+		if change.PreviousDatabase, change.PreviousTable, err = splitTableID(c.PreviousID); err != nil {
+			return change, err
+		}
+	}
+	if change.Kind == DropTable {
+		return change, nil
+	}
+	if c.Table == nil {
+		return change, fmt.Errorf("%s of %s without the table", c.Type, c.ID)
+	}
+	def := &Definition{Database: change.Database, Name: change.Table, Key: c.Table.Key}
+	if len(def.Key) == 0 {
+		def.Key = nil
+	}
+	for _, column := range c.Table.Columns {
+		def.Columns = append(def.Columns, column.columnDef())
+	}
+	change.Definition = def
+	return change, nil
+}
+
+func (c historyColumn) columnDef() ColumnDef {
+	def := ColumnDef{
+		Name: c.Name, Type: strings.ToUpper(c.Type), Length: -1, Scale: -1, Charset: c.Charset, Nullable: c.Optional,
+		AutoInc: c.AutoInc, Generated: c.Generated, HasDefault: c.HasDefault, Default: c.Default, Comment: c.Comment,
+	}
+	if c.Length != nil {
+		def.Length = *c.Length
+	}
+	if c.Scale != nil {
+		def.Scale = *c.Scale
+	}
+	for _, label := range c.Labels {
+		if n := len(label); n >= 2 && (label[0] == '\'' || label[0] == '"') && label[n-1] == label[0] {
+			label = label[1 : n-1]
+		}
+		def.Labels = append(def.Labels, label)
+	}
+	return def
+}
+
+// splitTableID takes "db"."table" apart; quotes inside a name are doubled.
+func splitTableID(id string) (database, table string, err error) {
+	var names []string
+	for rest := id; rest != ""; {
+		if rest[0] != '"' {
+			return "", "", fmt.Errorf("table id %s is not of the form \"database\".\"table\"", id)
+		}
+		end := 1
+		for end < len(rest) && (rest[end] != '"' || end+1 < len(rest) && rest[end+1] == '"') {
+			if rest[end] == '"' {
+				end++
+			}
+			end++
+		}
+		if end >= len(rest) {
+			break
+		}
+		names = append(names, strings.ReplaceAll(rest[1:end], `""`, `"`))
+		rest = strings.TrimPrefix(rest[end+1:], ".")
+	}
+	if len(names) < 2 {
+		return "", "", fmt.Errorf("table id %s is not of the form \"database\".\"table\"", id)
+	}
+	return names[len(names)-2], names[len(names)-1], nil
+}

@@ -1,0 +1,53 @@
+package schema
+
+// Table is one version of a table: what its columns are at some stretch of the binlog. It is immutable once it has
+// been handed to a reader, so its address identifies the version.
+type Table struct {
+	Database string
+	Name     string
+	Columns  []Column // in the order of the row image
+	Key      []int    // indexes of the record key's columns, in the key's own order; nil: no key
+}
+
+// Column is one column of a [Table]. Type to Labels come from TABLE_MAP, which alone decides how a cell is read; Def
+// comes from a definition (SHOW CREATE TABLE or a schema history) and only adds to the schema.
+type Column struct {
+	Name string
+	Type uint8 // MySQL's binlog type code; for ENUM and SET the real one (247, 248), not STRING
+	// Meta is the type's metadata in TABLE_MAP. DECIMAL: precision in the high byte, scale in the low one. BIT: whole
+	// bytes in the high byte, bits beyond in the low one. VARCHAR: the length in bytes. CHAR, BINARY, ENUM and SET: the
+	// two bytes as they come, the type's first. TIME, DATETIME and TIMESTAMP: digits after the second. BLOB, JSON,
+	// GEOMETRY and VECTOR: the size of a value's length prefix.
+	Meta      uint16
+	Unsigned  bool
+	Nullable  bool
+	Invisible bool
+	Collation uint32     // of character, ENUM and SET columns; 63 is binary; 0 for the rest
+	Labels    []string   // of ENUM and SET, decoded to UTF-8
+	Geometry  uint8      // MySQL's geometry_type of a GEOMETRY column: 0 geometry, 1 point …
+	Def       *ColumnDef // nil: nothing is known beyond TABLE_MAP
+}
+
+// Definition is a table as SHOW CREATE TABLE or a schema history describes it.
+type Definition struct {
+	Database string
+	Name     string
+	Columns  []ColumnDef
+	Key      []string // the columns of the record key: the primary key, else the first UNIQUE key over NOT NULL columns
+}
+
+// ColumnDef is one column of a [Definition].
+type ColumnDef struct {
+	Name       string
+	Type       string // upper case without length, as Debezium's typeName: "INT UNSIGNED", "VARCHAR", "BOOL"
+	Length     int    // -1: not given
+	Scale      int    // -1: not given
+	Charset    string // "" for none
+	Nullable   bool
+	AutoInc    bool
+	Generated  bool
+	HasDefault bool     // true also for a nullable column without DEFAULT, whose Default is nil
+	Default    *string  // the default's text as Debezium keeps it (defaultValueExpression); nil: NULL or an expression
+	Labels     []string // of ENUM and SET, with the escapes of the DDL text (Debezium writes them into the schema)
+	Comment    string
+}
