@@ -1,0 +1,109 @@
+// Package server asks a MySQL server everything that reading its binlog needs: whether it is set up for it, where its
+// binlog stands, what its tables look like, whether a stored offset still holds there, and the binlog itself, as raw
+// events.
+//
+// Every error says what was asked of which server and what to do about it. [Transient] alone decides which errors
+// go away by waiting.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// SSLMode says whether a connection is encrypted, with Debezium's names for database.ssl.mode.
+type SSLMode string
+
+// The modes of database.ssl.mode. None of them verifies the server's certificate, so none stops somebody who can
+// change what is on the wire.
+const (
+	SSLDisabled  SSLMode = "disabled"  // never encrypt
+	SSLPreferred SSLMode = "preferred" // encrypt when the server offers it
+	SSLRequired  SSLMode = "required"  // refuse a server that does not offer it
+)
+
+// Defaults of [Config].
+const (
+	DefaultConnectTimeout = 30 * time.Second
+	DefaultHeartbeat      = 10 * time.Second
+)
+
+// Config says how to reach a MySQL server.
+type Config struct {
+	Host     string
+	Port     int // 0: 3306
+	User     string
+	Password string // never part of an error or a log line
+
+	SSLMode SSLMode // "": preferred
+
+	// AllowPublicKeyRetrieval permits sending the password encrypted with a key that the server presents, when the
+	// connection itself is not encrypted (driver.allowPublicKeyRetrieval). Whoever can change what is on the wire can
+	// present a key of their own, so it is off by default; caching_sha2_password then needs an encrypted connection
+	// for a user's first login.
+	AllowPublicKeyRetrieval bool
+
+	ConnectTimeout time.Duration // for dialling, TLS and login together; 0: DefaultConnectTimeout
+	Heartbeat      time.Duration // the longest silence of a binlog stream; 0: DefaultHeartbeat
+
+	// Dial opens the network connection; nil: a net.Dialer. Tests and proxies put theirs here.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+	Log *zap.Logger // nil: none
+}
+
+// address returns host:port, the name under which errors speak of the server.
+func (c *Config) address() string { return net.JoinHostPort(c.Host, strconv.Itoa(c.Port)) }
+
+// String returns user and address, and never the password.
+func (c Config) String() string { return c.User + "@" + c.address() }
+
+// GoString is String, so that no way of formatting shows the password.
+func (c Config) GoString() string { return c.String() }
+
+// validate fills defaults and reports every fault of the configuration in one error.
+func (c *Config) validate() error {
+	var faults []error
+	if c.Host == "" {
+		faults = append(faults, errors.New("database.hostname is missing"))
+	}
+	if c.Port == 0 {
+		c.Port = 3306
+	}
+	if c.Port < 1 || c.Port > 65535 {
+		faults = append(faults, fmt.Errorf("database.port is %d, allowed are 1 to 65535", c.Port))
+	}
+	switch c.SSLMode {
+	case "":
+		c.SSLMode = SSLPreferred
+	case SSLDisabled, SSLPreferred, SSLRequired:
+	default:
+		faults = append(faults, fmt.Errorf("database.ssl.mode is %q, allowed are disabled, preferred, required", c.SSLMode))
+	}
+	if c.ConnectTimeout == 0 {
+		c.ConnectTimeout = DefaultConnectTimeout
+	}
+	if c.ConnectTimeout < 0 {
+		faults = append(faults, fmt.Errorf("the connect timeout is %v, it must be positive", c.ConnectTimeout))
+	}
+	if c.Heartbeat == 0 {
+		c.Heartbeat = DefaultHeartbeat
+	}
+	// The server's own bounds for a heartbeat period.
+	if c.Heartbeat < time.Millisecond || c.Heartbeat > 4294967*time.Second {
+		faults = append(faults, fmt.Errorf("the heartbeat period is %v, it must be between 1ms and 4294967s", c.Heartbeat))
+	}
+	if c.Dial == nil {
+		c.Dial = (&net.Dialer{}).DialContext
+	}
+	if c.Log == nil {
+		c.Log = zap.NewNop()
+	}
+	return errors.Join(faults...)
+}

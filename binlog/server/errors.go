@@ -1,0 +1,167 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/go-mysql-org/go-mysql/mysql"
+)
+
+// Errors by their meaning; test with [errors.Is]. Only ErrSilent goes away by itself, so [Transient] is
+// false for all others.
+var (
+	// ErrPurged: what the offset continues with has been deleted from the server's binlogs.
+	ErrPurged = errors.New("binlog purged")
+	// ErrOtherServer: the offset names transactions or a position that this server does not have: it is from another
+	// server, or this one has lost them.
+	ErrOtherServer = errors.New("offset from another server")
+	// ErrServerIDInUse: another replica uses our server id.
+	ErrServerIDInUse = errors.New("server id in use")
+	// ErrReplaced: a newer connection of the same connector took over, and the server ended ours.
+	ErrReplaced = errors.New("replaced by a newer connection")
+	// ErrNoTable: the table does not exist (any more).
+	ErrNoTable = errors.New("no such table")
+	// ErrAccess: login or privileges.
+	ErrAccess = errors.New("access denied")
+	// ErrInsecure: going on would have given the password to whoever listens.
+	ErrInsecure = errors.New("insecure login refused")
+	// ErrSetup: the server's settings do not let a replica see whole rows.
+	ErrSetup = errors.New("server not set up for change data capture")
+	// ErrCorrupt: bytes of the stream that cannot be right (checksum, lengths, order).
+	ErrCorrupt = errors.New("corrupt binlog stream")
+	// ErrSilent: three heartbeats did not come; the connection is taken for dead. Transient.
+	ErrSilent = errors.New("no heartbeat")
+)
+
+// fault is an error with a text for people, what it means, and what caused it.
+type fault struct {
+	text  string
+	kind  error // one of the Err… above, or nil
+	cause error // nil when text says it all
+}
+
+func (f *fault) Error() string {
+	if f.cause == nil {
+		return f.text
+	}
+	return f.text + ": " + f.cause.Error()
+}
+
+func (f *fault) Unwrap() []error {
+	var all []error
+	if f.kind != nil {
+		all = append(all, f.kind)
+	}
+	if f.cause != nil {
+		all = append(all, f.cause)
+	}
+	return all
+}
+
+func faultf(kind error, format string, args ...any) error {
+	return &fault{text: fmt.Sprintf(format, args...), kind: kind}
+}
+
+// Transient reports whether err may go away by waiting: the network, a server that restarts or is full. Everything
+// else needs somebody to change something first, unknown errors of the server included.
+func Transient(err error) bool {
+	if err == nil {
+		return false
+	}
+	for _, kind := range []error{
+		ErrPurged, ErrOtherServer, ErrServerIDInUse, ErrReplaced, ErrNoTable, ErrAccess, ErrInsecure, ErrSetup, ErrCorrupt,
+		context.Canceled,
+	} {
+		if errors.Is(err, kind) {
+			return false
+		}
+	}
+	var my *mysql.MyError
+	if errors.As(err, &my) {
+		return transientCode(my)
+	}
+	if errors.Is(err, ErrSilent) {
+		return true
+	}
+	if errors.Is(err, mysql.ErrBadConn) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
+		return true
+	}
+	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "remote error" {
+		return false // an alert of TLS: the two do not agree on versions or ciphers
+	}
+	var netErr net.Error // includes *net.OpError, *net.DNSError
+	return errors.As(err, &netErr)
+}
+
+// transientCode decides by the server's error number.
+func transientCode(e *mysql.MyError) bool {
+	switch e.Code {
+	case 1021, // disk full, waiting for someone to free some space
+		1037, 1038, 1041, // out of memory
+		1040,             // too many connections
+		1042, 1043, 1047, // handshake, or the node of a cluster is not ready
+		1053, 1077, 1078, 1079, 1080, // the server shuts down
+		1135,                         // no thread for the connection
+		1152, 1158, 1159, 1160, 1161, // the connection was cut while the server read or wrote
+		1184,       // aborted connection
+		1203, 1226, // the user has its maximum of connections
+		1205, 1213, 1317, // lock wait, deadlock, interrupted by KILL
+		2002, 2003, 2006, 2013, 2055, // the client library's own numbers, used by proxies
+		3032,       // offline mode
+		3168, 3169, // not available, session killed
+		4031: // inactive for longer than wait_timeout
+		return true
+	}
+	return false
+}
+
+// dumpError says what an error that ended a binlog stream means and what to do. The server has one number, 1236, for
+// everything that is wrong with a binlog or with a request for it; only the text tells them apart. It writes "source"
+// and "replica" today, "master" and "slave" before 8.0.26.
+func dumpError(e *mysql.MyError) (advice string, kind error) {
+	switch e.Code {
+	case 1045, 1142, 1227:
+		return "the user needs REPLICATION SLAVE", ErrAccess
+	case 1236, 1789:
+	default:
+		return "", nil
+	}
+	text := strings.NewReplacer("master", "source", "slave", "replica").Replace(strings.ToLower(e.Message))
+	has := func(s string) bool { return strings.Contains(text, s) }
+	switch {
+	case has("same server_uuid/server_id"):
+		return "another process runs this connector with database.server.id SERVER_ID; only one may", ErrReplaced
+	case has("purged"), has("could not find first log file name"):
+		return purgedChoices, ErrPurged
+	case has("has more gtids than the source"):
+		return "the server has lost transactions that the stored offset names; to start anew, delete the connector's stored offset", ErrOtherServer
+	case has("position > file size"):
+		return "the server has lost the end of its binlog, or the stored offset is from another server; to start anew, delete the connector's stored offset", ErrOtherServer
+	case has("binary log is not open"), has("misconfigured source"):
+		return "start mysqld with --log-bin and a --server-id that is not 0", ErrSetup
+	case has("gtid_mode = off"), has("this server has gtid_mode"):
+		return "SET PERSIST gtid_mode=ON on the server, step by step by way of OFF_PERMISSIVE and ON_PERMISSIVE; without GTIDs a stream cannot begin beyond 4 GiB of a file", ErrSetup
+	case has("max_allowed_packet"):
+		return "an event is bigger than max_allowed_packet of the server allows to send: SET PERSIST max_allowed_packet=1073741824", ErrSetup
+	case has("bogus data"), has("binlog truncated"), has("corrupted"), has("checksum"):
+		return "no whole event is at that position of the server's file; look with mysqlbinlog --verify-binlog-checksum", ErrCorrupt
+	}
+	return "", nil
+}
+
+// code returns the server's error number, 0 when err is not from the server.
+func code(err error) uint16 {
+	var my *mysql.MyError
+	if errors.As(err, &my) {
+		return my.Code
+	}
+	return 0
+}
+
+func isKind(err, kind error) bool { return err != nil && errors.Is(err, kind) }

@@ -1,0 +1,104 @@
+package server
+
+import (
+	"context"
+	"strconv"
+	"strings"
+)
+
+// Info is what a server says about itself.
+type Info struct {
+	Version  string // as the server writes it: "9.7.0"
+	UUID     string // server_uuid
+	ServerID uint32 // server_id
+
+	GTIDMode string // OFF, OFF_PERMISSIVE, ON_PERMISSIVE, ON
+	Executed string // gtid_executed, canonical, without line breaks
+	Purged   string // gtid_purged, likewise
+
+	BinlogOn       bool   // log_bin
+	Format         string // binlog_format
+	RowImage       string // binlog_row_image
+	RowMetadata    string // binlog_row_metadata; "" on a server too old to have it
+	RowValueOption string // binlog_row_value_options
+	Checksum       string // binlog_checksum: CRC32 or NONE
+	Compression    bool   // binlog_transaction_compression
+
+	LogsReplicaUpdates bool // log_replica_updates: what a replica applies is in its own binlog
+	LowerCaseNames     int  // lower_case_table_names
+}
+
+// UsesGTIDs reports whether every transaction of the server has a GTID, so that a set of them is a position. The
+// permissive modes are in between: transactions without one would be missing in the set.
+func (i *Info) UsesGTIDs() bool { return i.GTIDMode == "ON" }
+
+// MariaDB reports whether the server is a MariaDB, whose GTIDs and events differ.
+func (i *Info) MariaDB() bool { return strings.Contains(strings.ToLower(i.Version), "mariadb") }
+
+// AtLeast reports whether the server's version is major.minor.patch or later.
+func (i *Info) AtLeast(major, minor, patch int) bool {
+	return versionAtLeast(i.Version, major, minor, patch)
+}
+
+func versionAtLeast(version string, major, minor, patch int) bool {
+	want := [3]int{major, minor, patch}
+	for i, part := range strings.SplitN(version, ".", 3) {
+		end := 0
+		for end < len(part) && part[end] >= '0' && part[end] <= '9' {
+			end++
+		}
+		n, _ := strconv.Atoi(part[:end])
+		if n != want[i] {
+			return n > want[i]
+		}
+	}
+	return true
+}
+
+// Info reads the server's settings. It needs no privilege.
+func (c *Conn) Info(ctx context.Context) (*Info, error) {
+	res, err := c.query(ctx, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version','server_uuid','server_id','gtid_mode',"+
+		"'gtid_executed','gtid_purged','log_bin','binlog_format','binlog_row_image','binlog_row_metadata',"+
+		"'binlog_row_value_options','binlog_checksum','binlog_transaction_compression','log_replica_updates',"+
+		"'log_slave_updates','lower_case_table_names')")
+	if err != nil {
+		return nil, err
+	}
+	v := make(map[string]string, res.rows())
+	for i := range res.rows() {
+		v[strings.ToLower(res.text(i, "Variable_name"))] = res.text(i, "Value")
+	}
+	id, _ := strconv.ParseUint(v["server_id"], 10, 32)
+	lower, _ := strconv.Atoi(v["lower_case_table_names"])
+	format := v["binlog_format"]
+	if format == "" {
+		format = "ROW" // the variable is deprecated; a server without it writes rows
+	}
+	updates, ok := v["log_replica_updates"]
+	if !ok {
+		updates = v["log_slave_updates"]
+	}
+	mode := v["gtid_mode"]
+	if mode == "" {
+		mode = "OFF"
+	}
+	return &Info{
+		Version: v["version"], UUID: v["server_uuid"], ServerID: uint32(id),
+		GTIDMode: mode, Executed: oneLine(v["gtid_executed"]), Purged: oneLine(v["gtid_purged"]),
+		BinlogOn: isOn(v["log_bin"]), Format: format, RowImage: v["binlog_row_image"], RowMetadata: v["binlog_row_metadata"],
+		RowValueOption: v["binlog_row_value_options"], Checksum: v["binlog_checksum"], Compression: isOn(v["binlog_transaction_compression"]),
+		LogsReplicaUpdates: isOn(updates), LowerCaseNames: lower,
+	}, nil
+}
+
+func isOn(s string) bool { return s == "1" || strings.EqualFold(s, "ON") }
+
+// oneLine takes out the line breaks that the server puts into long GTID sets.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\r' || r == ' ' {
+			return -1
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,84 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// Position is a point in a server's binlog.
+type Position struct {
+	File  string
+	Pos   int64
+	GTIDs string // executed there; "" with none and without GTIDs
+}
+
+// Log is one binlog file of the server.
+type Log struct {
+	Name string
+	Size int64 // bytes, so far
+}
+
+// Position returns where the server's binlog stands now. File, position and GTIDs are of one moment.
+func (c *Conn) Position(ctx context.Context) (Position, error) {
+	res, err := c.queryEither(ctx, "SHOW BINARY LOG STATUS", "SHOW MASTER STATUS")
+	if err != nil {
+		return Position{}, c.needs(err, "REPLICATION CLIENT")
+	}
+	if res.rows() == 0 {
+		return Position{}, faultf(ErrSetup, "MySQL at %s writes no binlog; start it with --log-bin", c.Address())
+	}
+	return Position{
+		File: res.text(0, "File"), Pos: int64(res.number(0, "Position")), GTIDs: oneLine(res.text(0, "Executed_Gtid_Set")),
+	}, nil
+}
+
+// BinaryLogs returns the binlog files that the server still has, oldest first.
+func (c *Conn) BinaryLogs(ctx context.Context) ([]Log, error) {
+	res, err := c.query(ctx, "SHOW BINARY LOGS")
+	if err != nil {
+		return nil, c.needs(err, "REPLICATION CLIENT")
+	}
+	logs := make([]Log, res.rows())
+	for i := range logs {
+		logs[i] = Log{Name: res.text(i, "Log_name"), Size: int64(res.number(i, "File_size"))}
+	}
+	return logs, nil
+}
+
+// PreviousGTIDs returns the GTIDs that were executed before the named binlog file began, from the PREVIOUS_GTIDS event
+// at its start.
+func (c *Conn) PreviousGTIDs(ctx context.Context, file string) (string, error) {
+	res, err := c.query(ctx, "SHOW BINLOG EVENTS IN "+quote(file)+" LIMIT 3")
+	if err != nil {
+		return "", c.needs(err, "REPLICATION SLAVE")
+	}
+	for i := range res.rows() {
+		if strings.EqualFold(res.text(i, "Event_type"), "Previous_gtids") {
+			return oneLine(res.text(i, "Info")), nil
+		}
+	}
+	return "", faultf(ErrCorrupt, "binlog file %s of MySQL at %s has no PREVIOUS_GTIDS event at its start", file, c.Address())
+}
+
+// queryEither runs the statement by its new name, or by the old one on a server that does not know the new one.
+func (c *Conn) queryEither(ctx context.Context, now, before string) (*result, error) {
+	res, err := c.query(ctx, now)
+	if code(err) == 1064 {
+		return c.query(ctx, before)
+	}
+	return res, err
+}
+
+// needs explains a refused statement by the privilege it takes.
+func (c *Conn) needs(err error, privilege string) error {
+	switch code(err) {
+	case 1044, 1142, 1143, 1227, 1370:
+		return &fault{
+			text:  fmt.Sprintf("user '%s' lacks the privilege %s (GRANT %s ON *.* TO '%s'@'%%')", c.cfg.User, privilege, privilege, c.cfg.User),
+			kind:  ErrAccess,
+			cause: err,
+		}
+	}
+	return err
+}

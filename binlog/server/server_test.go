@@ -1,0 +1,509 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-mysql-org/go-mysql/mysql"
+	fakemysql "github.com/go-mysql-org/go-mysql/server"
+
+	"github.com/tidemark-cdc/tidemark/offset"
+)
+
+func TestInfo(t *testing.T) {
+	c := newFake().connect(t)
+	info, err := c.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Info{
+		Version: "9.7.0", UUID: "00000000-0000-0000-0000-00000000000a", ServerID: 1, GTIDMode: "ON",
+		Executed: "00000000-0000-0000-0000-00000000000a:1-9,00000000-0000-0000-0000-00000000000b:1-5",
+		BinlogOn: true, Format: "ROW", RowImage: "FULL", RowMetadata: "FULL", Checksum: "CRC32", LogsReplicaUpdates: true,
+	}
+	if *info != want {
+		t.Errorf("got  %+v\nwant %+v", *info, want)
+	}
+	if !info.UsesGTIDs() || info.MariaDB() || !info.AtLeast(8, 0, 26) || !info.AtLeast(9, 7, 0) || info.AtLeast(9, 7, 1) || info.AtLeast(10, 0, 0) {
+		t.Error("version or GTIDs")
+	}
+	if !(&Info{Version: "10.11.19-MariaDB-0+deb12u1"}).MariaDB() || !versionAtLeast("8.0.36-28.1", 8, 0, 36) || versionAtLeast("5.7.44-log", 8, 0, 0) {
+		t.Error("other versions")
+	}
+}
+
+func TestPosition(t *testing.T) {
+	f := newFake()
+	c := f.connect(t)
+	pos, err := c.Position(t.Context())
+	if err != nil || pos != (Position{"mysql-bin.000003", 900, "00000000-0000-0000-0000-00000000000a:1-9"}) {
+		t.Errorf("%v %v", pos, err)
+	}
+	f.fail["SHOW BINARY LOG STATUS"] = mysql.NewError(1064, "syntax") // a server before 8.2
+	if again, err := c.Position(t.Context()); err != nil || again != pos {
+		t.Errorf("%v %v", again, err)
+	}
+	logs, err := c.BinaryLogs(t.Context())
+	if err != nil || !slices.Equal(logs, f.logs) {
+		t.Errorf("%v %v", logs, err)
+	}
+	set, err := c.PreviousGTIDs(t.Context(), "mysql-bin.000003")
+	if err != nil || set != "00000000-0000-0000-0000-00000000000a:1-4,00000000-0000-0000-0000-00000000000b:1-5" {
+		t.Errorf("%q %v", set, err)
+	}
+	f.positions = []Position{{}}
+	if _, err := c.Position(t.Context()); !errors.Is(err, ErrSetup) {
+		t.Errorf("without a binlog: %v", err)
+	}
+	f.fail["SHOW MASTER STATUS"] = mysql.NewError(1227, "Access denied")
+	if _, err := c.Position(t.Context()); !errors.Is(err, ErrAccess) || !strings.Contains(err.Error(), "GRANT REPLICATION CLIENT ON *.* TO 'u'@'%'") {
+		t.Errorf("without the privilege: %v", err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(f *fake)
+		want   []string // each in a line of its own
+		kind   error
+	}{
+		{"all is well", func(f *fake) {}, nil, nil},
+		{"binlog off", func(f *fake) { f.vars["log_bin"] = "OFF"; f.vars["binlog_format"] = "STATEMENT" }, []string{"log_bin=OFF"}, ErrSetup},
+		{"statements", func(f *fake) { f.vars["binlog_format"] = "MIXED" }, []string{"SET PERSIST binlog_format=ROW"}, ErrSetup},
+		{"row image", func(f *fake) { f.vars["binlog_row_image"] = "NOBLOB" }, []string{"SET PERSIST binlog_row_image=FULL"}, ErrSetup},
+		{"metadata", func(f *fake) { f.vars["binlog_row_metadata"] = "MINIMAL" }, []string{"SET PERSIST binlog_row_metadata=FULL"}, ErrSetup},
+		{"metadata unknown", func(f *fake) { delete(f.vars, "binlog_row_metadata"); f.vars["version"] = "5.7.44" }, []string{"8.0.1 or later"}, ErrSetup},
+		{"no variable for the format", func(f *fake) { delete(f.vars, "binlog_format") }, nil, nil},
+		{"partial JSON", func(f *fake) { f.vars["binlog_row_value_options"] = "PARTIAL_JSON" }, []string{"SET PERSIST binlog_row_value_options=''"}, ErrSetup},
+		{"all settings at once", func(f *fake) {
+			f.vars["binlog_format"], f.vars["binlog_row_image"], f.vars["binlog_row_metadata"] = "STATEMENT", "MINIMAL", "MINIMAL"
+			f.replicas = [][]any{{7, "other", 0, 1, "x"}}
+		}, []string{"binlog_format=ROW", "binlog_row_image=FULL", "binlog_row_metadata=FULL", "database.server.id 7 is in use"}, ErrServerIDInUse},
+		{"replica without its own log", func(f *fake) { f.vars["log_replica_updates"] = "OFF"; f.source = "primary.example" }, []string{"is a replica of primary.example"}, ErrSetup},
+		{"log_replica_updates off, but no replica", func(f *fake) { f.vars["log_replica_updates"] = "OFF" }, nil, nil},
+		{"replica of before 8.0.26", func(f *fake) {
+			delete(f.vars, "log_replica_updates")
+			f.vars["log_slave_updates"] = "OFF"
+			f.fail["SHOW REPLICA STATUS"] = mysql.NewError(1064, "syntax")
+			f.source = "primary.example"
+		}, []string{"is a replica of primary.example"}, ErrSetup},
+		{"MariaDB", func(f *fake) { f.vars["version"] = "11.4.2-MariaDB" }, []string{"is a MariaDB"}, ErrSetup},
+		{"no privileges", func(f *fake) {
+			f.grants = []string{"GRANT USAGE ON *.* TO `u`@`10.%`"}
+			f.fail["SHOW REPLICAS"], f.fail["SHOW BINARY LOGS"] = mysql.NewError(1227, "Access denied"), mysql.NewError(1227, "Access denied")
+		}, []string{"GRANT REPLICATION SLAVE ON *.* TO 'u'@'10.%'", "GRANT REPLICATION CLIENT ON *.* TO 'u'@'10.%'", "GRANT SELECT ON *.* TO 'u'@'10.%'"}, ErrAccess},
+		{"a role that is not active", func(f *fake) {
+			f.grants = []string{"GRANT USAGE ON *.* TO `u`@`10.%`", "GRANT `reader`@`%` TO `u`@`10.%`"}
+			f.fail["SHOW REPLICAS"], f.fail["SHOW BINARY LOGS"] = mysql.NewError(1227, "Access denied"), mysql.NewError(1227, "Access denied")
+		}, []string{"REPLICATION SLAVE", "REPLICATION CLIENT", "SELECT", "SET DEFAULT ROLE ALL TO 'u'@'10.%'"}, ErrAccess},
+		{"SELECT on a database", func(f *fake) {
+			f.grants = []string{"GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO `u`@`%`", "GRANT INSERT, SELECT ON `inventory`.* TO `u`@`%`"}
+		}, nil, nil},
+		{"SELECT on the server's own tables only", func(f *fake) {
+			f.grants = []string{"GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO `u`@`%`", "GRANT SELECT ON `performance_schema`.* TO `u`@`%`", "REVOKE SELECT ON `x`.* FROM `u`@`%`"}
+		}, []string{"GRANT SELECT ON *.*"}, ErrAccess},
+		{"ALL", func(f *fake) { f.grants = []string{"GRANT ALL PRIVILEGES ON `inventory`.* TO `u`@`%`"} }, nil, nil},
+		{"the server's own id", func(f *fake) { f.vars["server_id"] = "7" }, []string{"is the server_id of MySQL at db.example:3306 itself"}, ErrServerIDInUse},
+		{"another replica", func(f *fake) { f.replicas = [][]any{{7, "host9", 0, 1, "11111111-1111-1111-1111-111111111111"}} }, []string{`report host "host9"`}, ErrServerIDInUse},
+		{"another replica without a uuid", func(f *fake) { f.replicas = [][]any{{7, "", 0, 1, ""}} }, []string{"database.server.id 7 is in use"}, ErrServerIDInUse},
+		{"our own connection of before", func(f *fake) { f.replicas = [][]any{{7, "c1", 0, 1, strings.ToUpper(replicaUUID("c1", 7))}} }, nil, nil},
+		{"another id", func(f *fake) { f.replicas = [][]any{{8, "host9", 0, 1, "x"}} }, nil, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFake()
+			tt.change(f)
+			err := f.connect(t).Check(t.Context(), Requirements{ServerID: 7, Identity: "c1"})
+			if len(tt.want) == 0 {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if err == nil || Transient(err) || !errors.Is(err, tt.kind) {
+				t.Fatalf("got %v", err)
+			}
+			lines := strings.Split(err.Error(), "\n")
+			if len(lines) != len(tt.want) {
+				t.Fatalf("%d faults: %v", len(lines), err)
+			}
+			for i, want := range tt.want {
+				if !strings.Contains(lines[i], want) {
+					t.Errorf("%q is missing in %q", want, lines[i])
+				}
+			}
+		})
+	}
+}
+
+// What the network does is no fault of the server's settings.
+func TestCheckNetwork(t *testing.T) {
+	f := newFake()
+	f.fail["SHOW GRANTS"] = mysql.NewError(1053, "Server shutdown in progress")
+	f.vars["binlog_format"] = "MIXED"
+	if err := f.connect(t).Check(t.Context(), Requirements{ServerID: 7}); !Transient(err) {
+		t.Fatal(err)
+	}
+}
+
+func TestLocate(t *testing.T) {
+	const a = "00000000-0000-0000-0000-00000000000a:1-7"
+	set, err := offset.ParseGTIDSet(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gtid := offset.Offset{File: "mysql-bin.000003", Pos: 400, GTIDs: set}
+	file := func(name string, pos int64) offset.Offset { return offset.Offset{File: name, Pos: pos} }
+	tests := []struct {
+		name   string
+		start  offset.Offset
+		change func(f *fake)
+		want   DumpFrom
+		kind   error
+		text   string
+	}{
+		{"GTIDs", gtid, nil, DumpFrom{"mysql-bin.000003", 400, a, true}, nil, ""},
+		{"GTIDs of another server's file", offset.Offset{File: "other.000077", Pos: 9, GTIDs: set}, nil, DumpFrom{"other.000077", 9, a, true}, nil, ""},
+		{"no GTIDs yet", offset.Offset{File: "mysql-bin.000003", Pos: 400, GTIDs: offset.EmptyGTIDSet()}, nil, DumpFrom{"mysql-bin.000003", 400, "", true}, nil, ""},
+		{"GTIDs that are executed a moment later", gtid, func(f *fake) { f.unknown = []string{a, a, ""} }, DumpFrom{"mysql-bin.000003", 400, a, true}, nil, ""},
+		{
+			"GTIDs unknown", gtid, func(f *fake) { f.unknown = []string{"00000000-0000-0000-0000-0000000000cc:4"} },
+			DumpFrom{},
+			ErrOtherServer,
+			"has never executed: 00000000-0000-0000-0000-0000000000cc:4. The offset is from another server",
+		},
+		{
+			"GTIDs lost", gtid, func(f *fake) { f.unknown = []string{"00000000-0000-0000-0000-00000000000a:6-7"} },
+			DumpFrom{},
+			ErrOtherServer,
+			"00000000-0000-0000-0000-00000000000a:6-7. It is its own uuid: the server has lost transactions",
+		},
+		{
+			"GTIDs purged", gtid, func(f *fake) { f.gone = "00000000-0000-0000-0000-00000000000a:8" },
+			DumpFrom{},
+			ErrPurged,
+			"still needs: 00000000-0000-0000-0000-00000000000a:8. Choices:",
+		},
+		{"GTIDs on a server that is leaving them", gtid, func(f *fake) { f.vars["gtid_mode"] = "ON_PERMISSIVE" }, DumpFrom{"mysql-bin.000003", 400, a, false}, nil, ""},
+		{"no GTIDs on a server with them", file("mysql-bin.000003", 400), nil, DumpFrom{"mysql-bin.000003", 400, "", false}, nil, ""},
+		{"start of a file", file("mysql-bin.000002", 4), nil, DumpFrom{"mysql-bin.000002", 4, "", false}, nil, ""},
+		{"end of a file", file("mysql-bin.000003", 900), nil, DumpFrom{"mysql-bin.000003", 900, "", false}, nil, ""},
+		{"beyond the end", file("mysql-bin.000003", 901), nil, DumpFrom{}, ErrOtherServer, "which has 900 bytes"},
+		{"inside an event", file("mysql-bin.000003", 401), nil, DumpFrom{}, ErrOtherServer, "no event begins at mysql-bin.000003:401"},
+		{"before any event", file("mysql-bin.000003", 0), nil, DumpFrom{}, ErrOtherServer, "the first one of a file is at 4"},
+		{"purged file", file("mysql-bin.000001", 400), nil, DumpFrom{}, ErrPurged, "the oldest that it has is mysql-bin.000002. Choices:"},
+		{"later file", file("mysql-bin.000004", 400), nil, DumpFrom{}, ErrOtherServer, "it has mysql-bin.000002 to mysql-bin.000003"},
+		{"another base", file("binlog.000001", 400), nil, DumpFrom{}, ErrOtherServer, "has no binlog file binlog.000001"},
+		{"number of seven digits", file("mysql-bin.999999", 400), func(f *fake) { f.logs = []Log{{"mysql-bin.1000000", 100}} }, DumpFrom{}, ErrPurged, "the oldest that it has is mysql-bin.1000000"},
+		{"binlog off", file("mysql-bin.000003", 400), func(f *fake) { f.logs = nil }, DumpFrom{}, ErrSetup, "--log-bin"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				if tt.change != nil {
+					tt.change(f)
+				}
+				got, err := f.connect(t).Locate(t.Context(), tt.start)
+				if tt.kind == nil {
+					if err != nil || got != tt.want {
+						t.Fatalf("%+v %v", got, err)
+					}
+					return
+				}
+				if !errors.Is(err, tt.kind) || Transient(err) || !strings.Contains(err.Error(), tt.text) {
+					t.Fatalf("got %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestShowCreate(t *testing.T) {
+	f := newFake()
+	f.tables = map[string]string{"shop.orders": "CREATE TABLE `orders` (…)"}
+	c := f.connect(t)
+	if sql, err := c.ShowCreate(t.Context(), "shop", "orders"); err != nil || sql != "CREATE TABLE `orders` (…)" {
+		t.Errorf("%q %v", sql, err)
+	}
+	if _, err := c.ShowCreate(t.Context(), "shop", "gone"); !errors.Is(err, ErrNoTable) || Transient(err) {
+		t.Errorf("gone: %v", err)
+	}
+	f.fail["SHOW CREATE TABLE `secret`"] = mysql.NewError(1142, "SHOW command denied")
+	if _, err := c.ShowCreate(t.Context(), "secret", "t"); !errors.Is(err, ErrAccess) || !strings.Contains(err.Error(), "GRANT SELECT ON `secret`.* TO 'u'@'%'") {
+		t.Errorf("denied: %v", err)
+	}
+	if quoteName("a`b") != "`a``b`" || quote(`a'b\`) != `'a\'b\\'` {
+		t.Error("quoting")
+	}
+}
+
+func TestDefinitions(t *testing.T) {
+	pos := func(n int64) Position { return Position{"mysql-bin.000003", n, ""} }
+	all := func(string, string) bool { return true }
+	const t1, t2 = "CREATE TABLE `t` (\n  `a` int\n) ENGINE=InnoDB AUTO_INCREMENT=7 DEFAULT CHARSET=utf8mb4", "CREATE TABLE `t` (\n  `a` int,\n  `b` int\n) ENGINE=InnoDB AUTO_INCREMENT=9 DEFAULT CHARSET=utf8mb4"
+	tests := []struct {
+		name      string
+		positions []Position
+		texts     []string // of s.t at each reading; "" when it is gone; the last one stays
+		want      string
+		at        int64
+		fails     bool
+	}{
+		{"at rest", []Position{pos(1)}, []string{t1}, t1, 1, false},
+		{"rows meanwhile", []Position{pos(1), pos(2), pos(3), pos(4)}, []string{t1, strings.ReplaceAll(t1, "=7", "=8")}, strings.ReplaceAll(t1, "=7", "=8"), 2, false},
+		{"DDL meanwhile, then at rest", []Position{pos(1), pos(2), pos(2)}, []string{t1, t2}, t2, 2, false},
+		{"DDL meanwhile, then rows", []Position{pos(1), pos(2), pos(3), pos(4), pos(5)}, []string{t1, t2, t2}, t2, 3, false},
+		{"dropped meanwhile", []Position{pos(1), pos(2), pos(3), pos(4), pos(5)}, []string{t1, ""}, "", 3, false},
+		{"DDL without end", []Position{pos(1), pos(2), pos(3), pos(4), pos(5), pos(6), pos(7), pos(8), pos(9)}, []string{t1, t2, t1, t2, t1, t2, t1, t2}, "", 0, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFake()
+			f.positions = tt.positions
+			f.tables = map[string]string{"s.t": tt.texts[0]}
+			reading := 0
+			f.afterList = func(f *fake) {
+				if text := tt.texts[min(reading, len(tt.texts)-1)]; text != "" {
+					f.tables["s.t"] = text
+				} else {
+					delete(f.tables, "s.t")
+				}
+				reading++
+			}
+			got, at, err := f.connect(t).Definitions(t.Context(), all)
+			if tt.fails {
+				if err == nil || !strings.Contains(err.Error(), "s.t") {
+					t.Fatalf("got %v", err)
+				}
+				return
+			}
+			if err != nil || at != pos(tt.at) {
+				t.Fatalf("at %v: %v", at, err)
+			}
+			if tt.want == "" && len(got) != 0 || tt.want != "" && (len(got) != 1 || got[0].SQL != tt.want || got[0].String() != "s.t") {
+				t.Fatalf("got %q", got)
+			}
+		})
+	}
+	t.Run("filter", func(t *testing.T) {
+		f := newFake()
+		f.tables = map[string]string{"s.t": t1, "s.u": t1}
+		got, _, err := f.connect(t).Definitions(t.Context(), func(_, name string) bool { return name == "u" })
+		if err != nil || len(got) != 1 || got[0].Name != "u" {
+			t.Fatal(got, err)
+		}
+	})
+}
+
+// A connection that the server has ended while nobody asked is opened again, unseen.
+func TestConnIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := f.connect(t)
+		f.cut()
+		time.Sleep(8 * time.Hour)
+		if _, err := c.Info(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if f.logins != 2 {
+			t.Errorf("%d logins", f.logins)
+		}
+		f.cut() // while in use: the error is seen, the next question works
+		if _, err := c.Info(t.Context()); !Transient(err) {
+			t.Errorf("cut: %v", err)
+		}
+		if _, err := c.Info(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Info(t.Context()); err == nil {
+			t.Error("a closed connection answers")
+		}
+	})
+}
+
+// sessions set up what the texts of definitions depend on.
+func TestSessionSetup(t *testing.T) {
+	f := newFake()
+	f.connect(t)
+	if all := strings.Join(f.asked, "\n"); !strings.Contains(all, "SET NAMES utf8mb4") || !strings.Contains(all, "sql_mode=''") || !strings.Contains(all, "net_write_timeout=600") {
+		t.Error(all)
+	}
+}
+
+func TestDump(t *testing.T) {
+	f := newFake()
+	events := [][]byte{rotate("mysql-bin.000003", 400, true), formatDescription(true), rawEvent(2, 0, 900, []byte("BEGIN"), true)}
+	f.stream = func(c *fakemysql.Conn) {
+		for _, ev := range events {
+			if c.WritePacket(append(make([]byte, 4), ok(ev)...)) != nil {
+				return
+			}
+		}
+		io.Copy(io.Discard, c.Conn.Conn)
+	}
+	f.onRegister = func(f *fake) { f.replicas = [][]any{{7, "c1", 0, 1, replicaUUID("c1", 7)}} }
+	c := f.connect(t)
+	s, err := c.Dump(t.Context(), DumpRequest{ServerID: 7, Identity: "c1", From: DumpFrom{File: "mysql-bin.000003", Pos: 400}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for i, want := range events {
+		got, err := s.Next(t.Context())
+		if err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("event %d: %v", i, err)
+		}
+	}
+	// The stream is a connection of its own: questions go on beside it.
+	if _, err := c.Info(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := s.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if want := append(append([]byte{mysql.COM_BINLOG_DUMP}, 0x90, 1, 0, 0, 0, 0, 7, 0, 0, 0), "mysql-bin.000003"...); !bytes.Equal(f.dumps[0], want) {
+		t.Errorf("dump command % x", f.dumps[0])
+	}
+	if want := append(append([]byte{7, 0, 0, 0, 2}, "c1"...), make([]byte, 12)...); !bytes.Equal(f.registered[0], want) {
+		t.Errorf("registration % x", f.registered[0])
+	}
+	all := strings.Join(f.asked, "\n")
+	for _, want := range []string{"@source_binlog_checksum=@@GLOBAL.binlog_checksum", "@source_heartbeat_period=1000000000", "@replica_uuid='" + replicaUUID("c1", 7) + "'"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%s is missing in\n%s", want, all)
+		}
+	}
+}
+
+func TestDumpRefused(t *testing.T) {
+	request := DumpRequest{ServerID: 7, Identity: "c1", From: DumpFrom{File: "mysql-bin.000003", Pos: 4}}
+	tests := []struct {
+		name    string
+		change  func(f *fake)
+		request DumpRequest
+		kind    error
+		want    string
+	}{
+		{"server id 0", nil, DumpRequest{}, ErrSetup, "database.server.id is 0"},
+		{"server id in use", func(f *fake) { f.replicas = [][]any{{7, "other", 0, 1, "x"}} }, request, ErrServerIDInUse, `report host "other"`},
+		{"server id taken at the same time", func(f *fake) {
+			f.onRegister = func(f *fake) { f.replicas = [][]any{{7, "other", 0, 1, "x"}} }
+		}, request, ErrServerIDInUse, `report host "other"`},
+		{"privilege", func(f *fake) { f.fail["REGISTER"] = mysql.NewError(1227, "Access denied") }, request, ErrAccess, "GRANT REPLICATION SLAVE"},
+		{"GTIDs", nil, DumpRequest{ServerID: 7, From: DumpFrom{GTIDs: "x:y", ByGTID: true}}, nil, `GTID set "x:y"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFake()
+			if tt.change != nil {
+				tt.change(f)
+			}
+			_, err := f.connect(t).Dump(t.Context(), tt.request)
+			if err == nil || Transient(err) || tt.kind != nil && !errors.Is(err, tt.kind) || !strings.Contains(err.Error(), tt.want) {
+				t.Fatalf("got %v", err)
+			}
+			if len(f.dumps) != 0 {
+				t.Error("the binlog was asked for")
+			}
+		})
+	}
+}
+
+func TestDumpCommand(t *testing.T) {
+	const uuid = "00112233-4455-6677-8899-aabbccddeeff"
+	raw, _ := hex.DecodeString(strings.ReplaceAll(uuid, "-", ""))
+	le := binary.LittleEndian
+	plain := le.AppendUint64(nil, 1)
+	plain = append(plain, raw...)
+	for _, n := range []uint64{2, 1, 4, 5, 6} { // two intervals, their ends exclusive
+		plain = le.AppendUint64(plain, n)
+	}
+	// With tags the count of sources has a format mark around it, and each source a tag: its length doubled, its text.
+	tagged := le.AppendUint64(nil, 1<<56|2<<8|1)
+	tagged = append(append(tagged, raw...), 0)
+	for _, n := range []uint64{1, 1, 4} {
+		tagged = le.AppendUint64(tagged, n)
+	}
+	tagged = append(append(tagged, raw...), 6)
+	tagged = append(tagged, "tag"...)
+	for _, n := range []uint64{1, 7, 8} {
+		tagged = le.AppendUint64(tagged, n)
+	}
+	command := func(file string, pos uint64, set []byte) []byte {
+		b := append(make([]byte, 4), mysql.COM_BINLOG_DUMP_GTID, 0, 0, 7, 0, 0, 0)
+		b = append(le.AppendUint32(b, uint32(len(file))), file...)
+		b = le.AppendUint32(le.AppendUint64(b, pos), uint32(len(set)))
+		return append(b, set...)
+	}
+	none := make([]byte, 8)
+	tests := []struct {
+		name string
+		from DumpFrom
+		want []byte
+	}{
+		{"file", DumpFrom{File: "f.1", Pos: math.MaxUint32}, append(append(make([]byte, 4), mysql.COM_BINLOG_DUMP, 255, 255, 255, 255, 0, 0, 7, 0, 0, 0), "f.1"...)},
+		{"beyond 4 GiB", DumpFrom{File: "f.1", Pos: math.MaxUint32 + 1, GTIDs: uuid + ":1"}, command("f.1", 1<<32, none)},
+		{"no GTIDs", DumpFrom{File: "f.1", Pos: 1 << 40, ByGTID: true}, command("", 4, none)},
+		{"GTIDs", DumpFrom{GTIDs: uuid + ":1-3:5", ByGTID: true}, command("", 4, plain)},
+		{"tags", DumpFrom{GTIDs: uuid + ":1-3:tag:7", ByGTID: true}, command("", 4, tagged)},
+	}
+	for _, tt := range tests {
+		got, err := dumpCommand(DumpRequest{ServerID: 7, From: tt.from})
+		if err != nil || !bytes.Equal(got, tt.want) {
+			t.Errorf("%s: %v\n got % x\nwant % x", tt.name, err, got, tt.want)
+		}
+	}
+}
+
+func TestReplicaUUID(t *testing.T) {
+	id := replicaUUID("inventory", 184054)
+	if id != replicaUUID("inventory", 184054) || id == replicaUUID("inventory", 184055) || id == replicaUUID("inventory2", 184054) {
+		t.Error("the uuid must follow from connector and server id alone")
+	}
+	if len(id) != 36 || id[14] != '5' || !strings.ContainsRune("89ab", rune(id[19])) {
+		t.Error(id)
+	}
+}
+
+func TestTransient(t *testing.T) {
+	wrap := func(err error) error { return fmt.Errorf("x: %w", &fault{text: "y", cause: err}) }
+	for _, err := range []error{
+		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.DeadlineExceeded, mysql.ErrBadConn, ErrSilent,
+		&net.DNSError{Err: "no such host"}, &net.OpError{Op: "dial", Err: errors.New("refused")},
+		&mysql.MyError{Code: 1040}, &mysql.MyError{Code: 1053}, &mysql.MyError{Code: 2013}, &mysql.MyError{Code: 4031}, &mysql.MyError{Code: 1317},
+	} {
+		if !Transient(wrap(err)) {
+			t.Errorf("%v must be transient", err)
+		}
+	}
+	for _, err := range []error{
+		nil, errors.New("x"), context.Canceled, ErrPurged, ErrOtherServer, ErrServerIDInUse, ErrReplaced, ErrNoTable, ErrAccess, ErrInsecure, ErrSetup, ErrCorrupt,
+		&mysql.MyError{Code: 1045}, &mysql.MyError{Code: 1227}, &mysql.MyError{Code: 1236}, &mysql.MyError{Code: 1064},
+		errors.Join(ErrAccess, io.EOF), &net.OpError{Op: "remote error", Err: errors.New("tls: handshake failure")},
+	} {
+		if Transient(err) || err != nil && Transient(wrap(err)) {
+			t.Errorf("%v must not be transient", err)
+		}
+	}
+}

@@ -1,0 +1,372 @@
+package server
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-mysql-org/go-mysql/mysql"
+)
+
+const (
+	// bufferSize is what is read from the network at most at a time.
+	bufferSize = 128 << 10
+	// bufferKeep is the size from which on a buffer that one big event needed is given back.
+	bufferKeep = 1 << 20
+	// keepFor is how many small events have to follow a big one before its buffer is given back.
+	keepFor = 32
+	// maxEvent is the most that a server's max_allowed_packet, and so an event, can be, with its headers.
+	maxEvent = 1<<30 + 1<<20
+
+	packetHeader = 4
+	maxPacket    = 1<<24 - 1 // bytes after which an event continues in a further packet
+
+	eventHeader = 19
+	crcLen      = 4
+
+	typeRotate            = 4
+	typeFormatDescription = 15
+	typeHeartbeat         = 27
+	typeHeartbeatV2       = 41
+
+	flagInUse      = 0x0001 // of a FORMAT_DESCRIPTION; the checksum is made without it
+	flagArtificial = 0x0020 // made up by the server for this stream, not in the file
+)
+
+// Stream is a binlog stream of a server: raw events, pulled one by one. No goroutine and no queue is behind it: what is
+// not pulled waits on the server. It is for one goroutine, but Close may come from any.
+type Stream struct {
+	conn      net.Conn // what events are read from: the TLS connection, or wire itself
+	wire      net.Conn // the network connection below
+	addr      string
+	serverID  uint32
+	heartbeat time.Duration
+
+	buf   []byte // buf[r:w] is read and not yet used
+	r, w  int
+	used  int // bytes at r that the last returned event takes
+	small int // events since one that needed a big buffer
+
+	sequence byte // of the next packet
+	checksum bool // events end with a CRC32
+	started  bool // a FORMAT_DESCRIPTION has come
+	lastCRC  int
+
+	file string // where the stream is, for error texts
+	pos  int64
+
+	err error // what ended the stream
+
+	woken     chan struct{} // a context's end has been passed on to the connection
+	closeOnce sync.Once
+	closed    chan struct{}
+}
+
+func newStream(conn, wire net.Conn, cfg Config, req DumpRequest, checksum bool) *Stream {
+	return &Stream{
+		conn: conn, wire: wire, addr: cfg.address(), serverID: req.ServerID, heartbeat: cfg.Heartbeat,
+		buf: make([]byte, bufferSize), sequence: 1, checksum: checksum,
+		file: req.From.File, pos: req.From.Pos, woken: make(chan struct{}, 1), closed: make(chan struct{}),
+	}
+}
+
+// Close ends the stream. It may be called from another goroutine and more than once; a blocked Next then returns an error.
+func (s *Stream) Close() error {
+	s.closeOnce.Do(func() {
+		close(s.closed)
+		s.wire.Close()
+	})
+	return nil
+}
+
+// ChecksumLen returns how many bytes at the end of the last returned event are its checksum: 4 or 0.
+func (s *Stream) ChecksumLen() int { return s.lastCRC }
+
+// Next returns the next event: its 19-byte header, its body and its checksum ([Stream.ChecksumLen]), which has been
+// verified. The slice is valid until the next call. Everything the server sends is returned, in its order, heartbeats
+// and the artificial ROTATE and FORMAT_DESCRIPTION at the start included.
+//
+// Next blocks until an event is there. When ctx ends first, Next returns ctx's error and the stream is intact: a later
+// call goes on, no byte is lost. Any other error ends the stream; see [Transient].
+func (s *Stream) Next(ctx context.Context) ([]byte, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	s.release()
+	event, err := s.next(ctx)
+	if err != nil {
+		if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
+			return nil, err
+		}
+		s.err = err
+		s.Close()
+		return nil, err
+	}
+	return event, nil
+}
+
+func (s *Stream) next(ctx context.Context) ([]byte, error) {
+	payload, err := s.packet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(payload) == 0:
+		return nil, s.corrupt("an empty packet")
+	case payload[0] == mysql.ERR_HEADER:
+		return nil, s.serverError(payload)
+	case payload[0] == mysql.EOF_HEADER && len(payload) < 9:
+		return nil, &fault{text: fmt.Sprintf("MySQL at %s ended the binlog stream after %s", s.addr, s.where()), cause: io.EOF}
+	case payload[0] != mysql.OK_HEADER:
+		return nil, s.corrupt("a packet that begins with 0x%02x", payload[0])
+	}
+	event := payload[1:]
+	if len(event) < eventHeader {
+		return nil, s.corrupt("an event of %d bytes", len(event))
+	}
+	if n := binary.LittleEndian.Uint32(event[9:]); int64(n) != int64(len(event)) {
+		return nil, s.corrupt("an event that says it has %d bytes and has %d", n, len(event))
+	}
+	if err := s.verify(event); err != nil {
+		return nil, err
+	}
+	return event, nil
+}
+
+// verify checks the event's checksum and follows where the stream is.
+func (s *Stream) verify(event []byte) error {
+	kind := event[4]
+	flags := binary.LittleEndian.Uint16(event[17:])
+	s.lastCRC = 0
+	switch {
+	case kind == typeFormatDescription:
+		// The byte before the checksum says whether this and all following events have one.
+		if len(event) < eventHeader+57+1+crcLen {
+			return s.corrupt("a FORMAT_DESCRIPTION of %d bytes", len(event))
+		}
+		switch alg := event[len(event)-crcLen-1]; alg {
+		case 0:
+			s.checksum = false
+		case 1:
+			s.checksum = true
+		default:
+			return s.corrupt("a FORMAT_DESCRIPTION with checksum algorithm %d", alg)
+		}
+		s.started = true
+		s.lastCRC = crcLen // the room is there in both cases
+	case s.checksum:
+		s.lastCRC = crcLen
+	}
+	if len(event) < eventHeader+s.lastCRC {
+		return s.corrupt("an event of %d bytes", len(event))
+	}
+	if s.checksum && !sumRight(event, kind, flags) {
+		return s.corrupt("an event of type %d whose checksum is wrong", kind)
+	}
+	body := event[eventHeader : len(event)-s.lastCRC]
+	switch {
+	case kind == typeRotate && len(body) > 8:
+		s.file, s.pos = string(body[8:]), int64(binary.LittleEndian.Uint64(body))
+	case flags&flagArtificial == 0 && kind != typeHeartbeat && kind != typeHeartbeatV2:
+		if end := int64(binary.LittleEndian.Uint32(event[13:])); end != 0 {
+			s.pos = end
+		}
+	}
+	return nil
+}
+
+func sumRight(event []byte, kind byte, flags uint16) bool {
+	data, want := event[:len(event)-crcLen], binary.LittleEndian.Uint32(event[len(event)-crcLen:])
+	if kind != typeFormatDescription || flags&flagInUse == 0 {
+		return crc32.ChecksumIEEE(data) == want
+	}
+	sum := crc32.Update(0, crc32.IEEETable, data[:17])
+	sum = crc32.Update(sum, crc32.IEEETable, []byte{data[17] &^ flagInUse})
+	return crc32.Update(sum, crc32.IEEETable, data[18:]) == want
+}
+
+// packet returns the payload of the next packet, joined with those that continue it.
+func (s *Stream) packet(ctx context.Context) ([]byte, error) {
+	// A packet that is not whole yet leaves everything as it is, so that a later call begins anew.
+	end, seq := 0, s.sequence
+	want := 0 // bytes of all packets together, as the event's header says; a hint
+	for {
+		if err := s.fill(ctx, end+packetHeader, want); err != nil {
+			return nil, err
+		}
+		header := s.buf[s.r+end:]
+		n := int(header[0]) | int(header[1])<<8 | int(header[2])<<16
+		if header[3] != seq {
+			return nil, s.corrupt("packet %d where %d was due", header[3], seq)
+		}
+		seq++
+		if end == 0 && n > 1+eventHeader {
+			if err := s.fill(ctx, packetHeader+1+eventHeader, want); err != nil {
+				return nil, err
+			}
+			if first := s.buf[s.r+packetHeader:]; first[0] == mysql.OK_HEADER {
+				payload := 1 + int64(binary.LittleEndian.Uint32(first[10:]))
+				if payload > maxEvent {
+					return nil, s.corrupt("an event of %d bytes", payload-1)
+				}
+				want = int(payload + packetHeader*(payload/maxPacket+1))
+			}
+		}
+		end += packetHeader + n
+		if end > maxEvent+packetHeader*(maxEvent/maxPacket+1) {
+			return nil, s.corrupt("an event of more than %d bytes", maxEvent)
+		}
+		if err := s.fill(ctx, end, want); err != nil {
+			return nil, err
+		}
+		if n < maxPacket {
+			break
+		}
+	}
+	s.sequence = seq
+	s.used = end
+	if end > bufferSize {
+		s.small = 0
+	}
+	packets := s.buf[s.r : s.r+end]
+	if end < packetHeader+maxPacket {
+		return packets[packetHeader:], nil
+	}
+	// Close the gaps that the headers of the further packets leave.
+	length := packetHeader + maxPacket
+	for from := length; from < end; {
+		n := int(packets[from]) | int(packets[from+1])<<8 | int(packets[from+2])<<16
+		from += packetHeader
+		length += copy(packets[length:], packets[from:from+n])
+		from += n
+	}
+	return packets[packetHeader:length], nil
+}
+
+// release forgets the event returned last, and the buffer of a big one when it is not needed any more.
+func (s *Stream) release() {
+	s.r += s.used
+	s.used = 0
+	if s.r == s.w {
+		s.r, s.w = 0, 0
+	}
+	if s.small++; s.small >= keepFor && len(s.buf) > bufferKeep && s.w-s.r <= bufferSize {
+		buf := make([]byte, bufferSize)
+		s.w = copy(buf, s.buf[s.r:s.w])
+		s.r, s.buf = 0, buf
+	}
+}
+
+// fill reads until n bytes are in the buffer from r on. want is how many there will have to be, as far as known: a
+// header is believed once a megabyte has really come.
+func (s *Stream) fill(ctx context.Context, n, want int) error {
+	for s.w-s.r < n {
+		if s.w == len(s.buf) || s.r > 0 && len(s.buf)-s.r < n {
+			s.makeRoom(n, want)
+		}
+		if err := s.read(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Stream) makeRoom(n, want int) {
+	if s.r > 0 {
+		s.w = copy(s.buf, s.buf[s.r:s.w])
+		s.r = 0
+	}
+	if s.w < len(s.buf) {
+		return
+	}
+	size := 2 * len(s.buf)
+	if most := max(n, want); most > len(s.buf) && (size > most || len(s.buf) >= bufferKeep) {
+		size = most
+	}
+	buf := make([]byte, size)
+	copy(buf, s.buf[:s.w])
+	s.buf = buf
+}
+
+// read reads once from the network, as much as there is room for.
+func (s *Stream) read(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	// Three heartbeats may be lost on the way or late; after that nobody is there any more.
+	s.wire.SetReadDeadline(time.Now().Add(3 * s.heartbeat))
+	stop := context.AfterFunc(ctx, func() {
+		s.wire.SetReadDeadline(time.Unix(1, 0))
+		s.woken <- struct{}{}
+	})
+	n, err := s.conn.Read(s.buf[s.w:])
+	s.w += n
+	cancelled := !stop()
+	if cancelled {
+		<-s.woken // or its deadline would fall upon the next read
+	}
+	if n > 0 {
+		return nil
+	}
+	switch {
+	case err == nil:
+		return nil
+	case s.isClosed():
+		return &fault{text: fmt.Sprintf("the binlog stream from MySQL at %s was closed", s.addr), cause: net.ErrClosed}
+	case cancelled && errors.Is(err, os.ErrDeadlineExceeded):
+		return ctx.Err()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return faultf(ErrSilent, "MySQL at %s has sent nothing for %v after %s, not even a heartbeat: the connection is dead", s.addr, 3*s.heartbeat, s.where())
+	}
+	return &fault{text: fmt.Sprintf("the binlog stream from MySQL at %s broke off after %s", s.addr, s.where()), cause: err}
+}
+
+func (s *Stream) isClosed() bool {
+	select {
+	case <-s.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// where is the position after the last event.
+func (s *Stream) where() string {
+	if s.file == "" {
+		return "its start"
+	}
+	return fmt.Sprintf("%s:%d", s.file, s.pos)
+}
+
+func (s *Stream) corrupt(format string, args ...any) error {
+	return faultf(ErrCorrupt, "MySQL at %s, after %s: %s; check the file on the server with mysqlbinlog --verify-binlog-checksum, and what is between the server and here",
+		s.addr, s.where(), fmt.Sprintf(format, args...))
+}
+
+// serverError puts the server's last word into an error.
+func (s *Stream) serverError(payload []byte) error {
+	my := &mysql.MyError{}
+	if len(payload) >= 3 {
+		my.Code = binary.LittleEndian.Uint16(payload[1:])
+		rest := payload[3:]
+		if len(rest) >= 6 && rest[0] == '#' {
+			my.State, rest = string(rest[1:6]), rest[6:]
+		}
+		my.Message = string(rest)
+	}
+	advice, kind := dumpError(my)
+	text := fmt.Sprintf("MySQL at %s ended the binlog stream after %s", s.addr, s.where())
+	if advice != "" {
+		text += " (" + strings.ReplaceAll(advice, "SERVER_ID", strconv.FormatUint(uint64(s.serverID), 10)) + ")"
+	}
+	return &fault{text: text, kind: kind, cause: my}
+}
