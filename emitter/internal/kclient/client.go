@@ -1,0 +1,19 @@
+// Package kclient is how the packages below emitter share one Kafka connection without an exported signature of theirs
+// naming franz-go: emitter/kafka makes a [Client] from Java property names and hands it out by Client.Internal.
+package kclient
+
+import "github.com/twmb/franz-go/pkg/kgo"
+
+// Client is one franz-go client, set up for the delivery promise: idempotent, acks from all in-sync replicas, retries
+// and delivery time without limit, murmur2 of the key as partition ([Murmur2]), a byte-bounded buffer. So Produce
+// blocks while the buffer is full, and a record that fails has failed for good. Safe for concurrent use.
+type Client struct {
+	Kgo *kgo.Client
+
+	// MaxRecordBytes is the largest batch in bytes and so, but for about 100 bytes of framing, the largest record: Java's
+	// max.request.size. A larger one fails at once with kerr.MessageTooLarge.
+	MaxRecordBytes int32
+
+	// BufferBytes is the bound of the producer's buffer: Java's buffer.memory.
+	BufferBytes int
+}

@@ -1,0 +1,30 @@
+package kclient
+
+import "github.com/twmb/franz-go/pkg/kgo"
+
+// Partitioner is Java's default partitioner: the key's hash; records without a key stay on one partition until about
+// 16 KiB (Java's batch.size) have gone there, then move to the next.
+func Partitioner() kgo.Partitioner { return partitioner{} }
+
+type partitioner struct{}
+
+func (partitioner) ForTopic(string) kgo.TopicPartitioner { return new(topicPartitioner) }
+
+// topicPartitioner needs no lock: franz-go partitions the records of one topic one after the other.
+type topicPartitioner struct{ keyless, bytes int }
+
+// RequiresConsistency keeps a key on its partition also while that partition has no leader (I7).
+func (*topicPartitioner) RequiresConsistency(r *kgo.Record) bool { return r.Key != nil }
+
+func (t *topicPartitioner) Partition(r *kgo.Record, n int) int {
+	if r.Key != nil {
+		return Partition(r.Key, n)
+	}
+	const stay = 16384
+	t.bytes += len(r.Value)
+	if t.bytes >= stay {
+		t.bytes = 0
+		t.keyless++
+	}
+	return t.keyless % n
+}

@@ -1,0 +1,145 @@
+// Package kafka is all that is asked of a Kafka cluster apart from producing change events: clients made from the
+// property names of Java's producer, topics, and the compacted topic in which a distributed Kafka Connect worker keeps
+// its offsets.
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/zap"
+
+	"github.com/tidemark-cdc/tidemark/emitter/internal/kclient"
+)
+
+// maxBufferedRecords bounds the records of a client beside their bytes: a small record costs more than its bytes.
+const maxBufferedRecords = 50_000
+
+// ClientConfig says how to connect to a cluster.
+type ClientConfig struct {
+	// Properties are those of Java's producer by name; bootstrap.servers is required. Passwords may be in them, so they
+	// are not to be logged. [CheckProperties] tells what has no effect.
+	Properties map[string]string
+
+	// ClientID is the client's name when Properties has no client.id; empty: tidemark.
+	ClientID string
+
+	// Dial makes the connections; nil: net.Dialer. TLS is put on top of what it returns.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+	// Log is told when a broker becomes unreachable and when it is reachable again, once each; nil: nobody.
+	Log *zap.Logger
+}
+
+// Client is a connection to a cluster, safe for concurrent use. It connects when it is first used and again whenever it
+// has to, without end.
+type Client struct {
+	inner kclient.Client
+	admin *kadm.Client
+	user  string
+	seeds []string
+}
+
+// NewClient makes a client without connecting. It returns all faults of the properties at once.
+func NewClient(cfg ClientConfig) (*Client, error) { return newClient(cfg) }
+
+func newClient(cfg ClientConfig, more ...kgo.Opt) (*Client, error) {
+	s, _, err := readProperties(cfg.Properties)
+	if err != nil {
+		return nil, err
+	}
+	log := cfg.Log
+	if log == nil {
+		log = zap.NewNop()
+	}
+	id := s.clientID
+	if id == "" {
+		id = cfg.ClientID
+	}
+	if id == "" {
+		id = "tidemark"
+	}
+	opts := []kgo.Opt{
+		kgo.SeedBrokers(s.servers...),
+		kgo.ClientID(id),
+		kgo.SoftwareNameAndVersion("tidemark", "1"),
+		kgo.Dialer(s.dialer(cfg.Dial)),
+		kgo.ConnIdleTimeout(s.idle),
+		kgo.MetadataMaxAge(s.metadataAge),
+		kgo.MetadataMinAge(min(250*time.Millisecond, s.metadataAge)), // a new topic, a new leader: seen soon
+		kgo.WithHooks(newReachability(log, s.user)),
+
+		// The delivery promise. A record that fails would have to stop everything, so nothing fails that can still be
+		// written: no limit of tries or time, also when the topic is not there for a while.
+		kgo.RequiredAcks(kgo.AllISRAcks()),
+		kgo.UnknownTopicRetries(-1),
+		kgo.StopProducerOnDataLossDetected(),
+		kgo.RecordPartitioner(kclient.Partitioner()),
+
+		kgo.ProducerLinger(s.linger),
+		kgo.ProducerBatchMaxBytes(s.maxRequest),
+		kgo.BrokerMaxWriteBytes(max(100<<20, s.maxRequest)),
+		kgo.ProducerBatchCompression(s.compression),
+		kgo.MaxBufferedBytes(s.bufferBytes),
+		kgo.MaxBufferedRecords(maxBufferedRecords),
+		kgo.ProduceRequestTimeout(s.produce),
+	}
+	if s.security.sasl != nil {
+		opts = append(opts, kgo.SASL(s.security.sasl))
+	}
+	cl, err := kgo.NewClient(append(opts, more...)...)
+	if err != nil {
+		return nil, fmt.Errorf("Kafka client: %w", err)
+	}
+	return &Client{
+		inner: kclient.Client{Kgo: cl, MaxRecordBytes: s.maxRequest, BufferBytes: s.bufferBytes},
+		admin: kadm.NewClient(cl),
+		user:  s.user,
+		seeds: s.servers,
+	}, nil
+}
+
+// Internal gives the client to the packages below emitter. It lives as long as c.
+func (c *Client) Internal() *kclient.Client { return &c.inner }
+
+// Close ends all connections. Records that are still buffered fail; flush before.
+func (c *Client) Close() { c.inner.Kgo.Close() }
+
+// Ping asks any broker for an answer and returns the reason in plain words if none gives one before ctx ends. It tries
+// each broker once. [Transient] tells whether trying again can help.
+func (c *Client) Ping(ctx context.Context) error {
+	err := c.inner.Kgo.Ping(ctx)
+	if err == nil {
+		return nil
+	}
+	return c.unreachable(err)
+}
+
+func (c *Client) unreachable(err error) error {
+	return &reachError{fmt.Sprintf("Kafka at %s cannot be used: %s", strings.Join(c.seeds, ", "), explain(err, c.user)), err}
+}
+
+// reachError says a cause in plain words and keeps it.
+type reachError struct {
+	text  string
+	cause error
+}
+
+func (e *reachError) Error() string { return e.text }
+func (e *reachError) Unwrap() error { return e.cause }
+
+// pause waits before another try, and returns the cause when ctx ends first.
+func pause(ctx context.Context, d time.Duration, cause error) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return errors.Join(cause, context.Cause(ctx))
+	}
+}

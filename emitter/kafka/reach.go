@@ -1,0 +1,143 @@
+package kafka
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/zap"
+)
+
+// Transient reports whether an error of this package may go away by itself: no connection, a broker that restarts or
+// has no leader. Refused credentials, certificates, permissions and settings do not; nor does what a record or topic
+// itself causes.
+func Transient(err error) bool {
+	if err == nil || errors.Is(err, kgo.ErrClientClosed) {
+		return false
+	}
+	if protocol, ok := errors.AsType[*kerr.Error](err); ok {
+		return protocol.Retriable
+	}
+	if aboutTLS(err) {
+		return false
+	}
+	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
+		return lookup.Temporary() || lookup.IsNotFound // a name of a container that is not up yet
+	}
+	if _, ok := errors.AsType[*kgo.ErrFirstReadEOF](err); ok {
+		return true // a broker that is starting does so as well
+	}
+	if _, ok := errors.AsType[net.Error](err); ok {
+		return true
+	}
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || kgo.IsRetryableBrokerErr(err)
+}
+
+func aboutTLS(err error) bool {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[tls.AlertError](err)
+	return ok
+}
+
+// explain says why a connection failed and what to look at.
+func explain(err error, user string) string {
+	if lookup, ok := errors.AsType[*net.DNSError](err); ok && lookup.IsNotFound {
+		return fmt.Sprintf("the name %s is not known; check bootstrap.servers and the brokers' advertised.listeners", lookup.Name)
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return "it does not answer in TLS; check security.protocol and the port"
+	}
+	if host, ok := errors.AsType[x509.HostnameError](err); ok {
+		return fmt.Sprintf("its certificate is not for this name (%v)", host)
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return "its certificate is signed by an authority that is not trusted; name it in ssl.truststore.location (PEM)"
+	}
+	if _, ok := errors.AsType[tls.AlertError](err); ok {
+		return fmt.Sprintf("it ended the TLS handshake (%v); does it ask for a client certificate (ssl.keystore.location)?", err)
+	}
+	if _, ok := errors.AsType[*kgo.ErrFirstReadEOF](err); ok || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+		return "it closed the connection without an answer; check security.protocol: the listener may want TLS or a login"
+	}
+	switch {
+	case errors.Is(err, kerr.IllegalSaslState):
+		return "its listener takes no login; check security.protocol and the port"
+	case errors.Is(err, kerr.SaslAuthenticationFailed):
+		return fmt.Sprintf("it refuses the login of user %q (%s); check sasl.jaas.config", user, words(err))
+	case errors.Is(err, kerr.UnsupportedSaslMechanism):
+		return fmt.Sprintf("it does not take this sasl.mechanism (%s)", words(err))
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "it refuses the connection; does Kafka run there? (" + err.Error() + ")"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), isTimeout(err):
+		return "it does not answer in time; is a firewall in between? (" + err.Error() + ")"
+	}
+	return err.Error()
+}
+
+// words is the text of an error without the full stop at its end.
+func words(err error) string { return strings.TrimRight(err.Error(), ". ") }
+
+func isTimeout(err error) bool {
+	n, ok := errors.AsType[net.Error](err)
+	return ok && n.Timeout()
+}
+
+// reachability says once for each broker that it cannot be reached, and once that it can again.
+type reachability struct {
+	log  *zap.Logger
+	user string // that authenticates
+	mu   sync.Mutex
+	down map[string]*outage // by address
+}
+
+type outage struct {
+	since time.Time
+	tries int
+}
+
+func newReachability(log *zap.Logger, user string) *reachability {
+	return &reachability{log: log, user: user, down: make(map[string]*outage)}
+}
+
+var _ kgo.HookBrokerConnect = (*reachability)(nil)
+
+// OnBrokerConnect is called by the client after every try.
+func (r *reachability) OnBrokerConnect(broker kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
+	address := net.JoinHostPort(broker.Host, strconv.Itoa(int(broker.Port)))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o := r.down[address]
+	switch {
+	case err == nil && o != nil:
+		delete(r.down, address)
+		r.log.Info("Kafka broker can be reached again", zap.String("broker", address),
+			zap.Duration("after", time.Since(o.since).Round(time.Millisecond)), zap.Int("tries", o.tries))
+	case err == nil || errors.Is(err, context.Canceled) || errors.Is(err, kgo.ErrClientClosed):
+	case o != nil:
+		o.tries++
+	default:
+		r.down[address] = &outage{since: time.Now(), tries: 1}
+		r.log.Warn("Kafka broker cannot be reached; trying again until it can", zap.String("broker", address), zap.String("reason", explain(err, r.user)))
+	}
+}

@@ -1,0 +1,190 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// TopicSpec says how topics are made that do not exist.
+type TopicSpec struct {
+	// Create is whether we make them, as Connect does when topic.creation.default.* is set. Otherwise the brokers may do
+	// so (auto.create.topics.enable).
+	Create            bool
+	Partitions        int32             // topic.creation.default.partitions; 0 and -1: the brokers' default
+	ReplicationFactor int16             // topic.creation.default.replication.factor; 0 and -1: the brokers' default
+	Settings          map[string]string // topic.creation.default.<setting> by the topic's own names, such as cleanup.policy
+}
+
+// Topics makes sure that topics exist before something is written to them. It is safe for concurrent use.
+type Topics struct {
+	client *Client
+	spec   TopicSpec
+
+	mu    sync.Mutex
+	known map[string]bool
+}
+
+// NewTopics returns a Topics that has seen no topic yet.
+func NewTopics(client *Client, spec TopicSpec) *Topics {
+	return &Topics{client: client, spec: spec, known: make(map[string]bool)}
+}
+
+// Ensure returns when the topic exists. It asks the cluster once for each topic, then remembers. While the cluster
+// cannot be reached it waits, until ctx ends. It is an error, with what to do, if the topic does not exist and cannot be
+// made, or if we may not write to it.
+func (t *Topics) Ensure(ctx context.Context, topic string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock() // also so that two do not make the same topic
+	if t.known[topic] {
+		return nil
+	}
+	if err := t.client.EnsureTopic(ctx, topic, t.spec); err != nil {
+		return err
+	}
+	t.known[topic] = true
+	return nil
+}
+
+// EnsureTopic returns when the topic exists, making it by spec if need be; an existing one is left as it is. While the
+// cluster cannot be reached it waits, until ctx ends.
+func (c *Client) EnsureTopic(ctx context.Context, topic string, spec TopicSpec) error {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		err := c.ensureTopic(ctx, topic, spec)
+		if err == nil || ctx.Err() != nil || !Transient(err) {
+			return err
+		}
+		if err := pause(ctx, wait, err); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *Client) ensureTopic(ctx context.Context, topic string, spec TopicSpec) error {
+	exists, err := c.topicExists(ctx, topic)
+	if err != nil || exists {
+		return err
+	}
+	if spec.Create {
+		return c.createTopic(ctx, topic, spec)
+	}
+	return c.letBrokersCreate(ctx, topic)
+}
+
+func (c *Client) topicExists(ctx context.Context, topic string) (bool, error) {
+	code, err := c.askForTopic(ctx, topic, false)
+	switch {
+	case err != nil:
+		return false, err
+	case code == nil, errors.Is(code, kerr.LeaderNotAvailable):
+		return true, nil
+	case errors.Is(code, kerr.UnknownTopicOrPartition):
+		return false, nil
+	}
+	return false, c.topicError("asking for", topic, code)
+}
+
+// askForTopic asks a broker, not what the client remembers. The first result is the broker's verdict on the topic.
+func (c *Client) askForTopic(ctx context.Context, topic string, create bool) (code, err error) {
+	req := kmsg.NewPtrMetadataRequest()
+	req.AllowAutoTopicCreation = create
+	want := kmsg.NewMetadataRequestTopic()
+	want.Topic = kmsg.StringPtr(topic)
+	req.Topics = append(req.Topics, want)
+	resp, err := req.RequestWith(ctx, c.inner.Kgo)
+	if err != nil {
+		return nil, fmt.Errorf("asking for topic %s: %w", topic, err)
+	}
+	if len(resp.Topics) != 1 {
+		return nil, fmt.Errorf("asking for topic %s: the answer names %d topics", topic, len(resp.Topics))
+	}
+	return kerr.ErrorForCode(resp.Topics[0].ErrorCode), nil
+}
+
+func (c *Client) createTopic(ctx context.Context, topic string, spec TopicSpec) error {
+	partitions, replicas := spec.Partitions, spec.ReplicationFactor
+	if partitions == 0 {
+		partitions = -1
+	}
+	if replicas == 0 {
+		replicas = -1
+	}
+	settings := make(map[string]*string, len(spec.Settings))
+	for name, value := range spec.Settings {
+		settings[name] = &value
+	}
+	resp, err := c.admin.CreateTopic(ctx, partitions, replicas, settings, topic)
+	if err == nil || errors.Is(err, kerr.TopicAlreadyExists) {
+		return nil
+	}
+	return c.topicError("making", topic, &brokerError{err, resp.ErrMessage})
+}
+
+// letBrokersCreate asks for the topic as a Java producer does, upon which brokers with auto.create.topics.enable make it.
+func (c *Client) letBrokersCreate(ctx context.Context, topic string) error {
+	const tries = 20
+	var code error
+	for range tries {
+		var err error
+		if code, err = c.askForTopic(ctx, topic, true); err != nil {
+			return err
+		}
+		switch {
+		case code == nil, errors.Is(code, kerr.LeaderNotAvailable): // just made
+			return nil
+		case !errors.Is(code, kerr.UnknownTopicOrPartition) && !kerr.IsRetriable(code):
+			return c.topicError("asking for", topic, code)
+		}
+		if err := pause(ctx, 150*time.Millisecond, code); err != nil {
+			return err
+		}
+	}
+	// Not marked as transient: brokers that have not made it by now do not do so.
+	return fmt.Errorf("topic %s does not exist and the brokers do not make it (%v). Make it, or let Tidemark do so: "+
+		"set topic.creation.default.partitions and topic.creation.default.replication.factor in the connector", topic, code)
+}
+
+// topicError adds what to do about an answer of the cluster.
+func (c *Client) topicError(doing, topic string, err error) error {
+	hint := ""
+	switch {
+	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
+		hint = ". Allow it: " + c.acl(topic)
+	case errors.Is(err, kerr.InvalidReplicationFactor):
+		hint = ". The cluster has too few brokers for it: set the replication factor lower (topic.creation.default.replication.factor, offset.storage.replication.factor; -1: the brokers' default)"
+	case errors.Is(err, kerr.InvalidTopicException):
+		hint = ". The name is not allowed: letters, digits, '.', '_' and '-', at most 249; topic.prefix is its beginning"
+	}
+	return fmt.Errorf("%s topic %s: %w%s", doing, topic, &brokerError{err, ""}, hint)
+}
+
+// brokerError is an error of a broker with its own words, if it had some, instead of the code's.
+type brokerError struct {
+	cause   error
+	message string
+}
+
+func (e *brokerError) Error() string {
+	if code, ok := errors.AsType[*kerr.Error](e.cause); ok && e.message != "" {
+		return code.Message + ": " + strings.TrimRight(e.message, ". ")
+	}
+	return words(e.cause)
+}
+
+func (e *brokerError) Unwrap() error { return e.cause }
+
+// acl is the command that allows what is needed on a topic.
+func (c *Client) acl(topic string) string {
+	user := c.user
+	if user == "" {
+		user = "ANONYMOUS"
+	}
+	return fmt.Sprintf("kafka-acls.sh --bootstrap-server %s --add --allow-principal User:%s --operation Create --operation Describe --operation Write --operation Read --topic '%s'",
+		c.seeds[0], user, topic)
+}
