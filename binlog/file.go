@@ -1,0 +1,233 @@
+package binlog
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/go-mysql-org/go-mysql/replication"
+
+	"github.com/tidemark-cdc/tidemark/offset"
+)
+
+// OpenFiles opens a reader over binlog files, in the order given, which must be the one in which they were written.
+// Positions name them by their base names. What lies before the start is read first, for its GTIDs. Read returns io.EOF
+// at the end of the last file. The caller closes the reader.
+func OpenFiles(ctx context.Context, cfg Config, files []string, from Start) (*Reader, error) {
+	if len(files) == 0 {
+		return nil, errors.New("no binlog files given")
+	}
+	r, err := newReader(cfg, &fileStream{files: files})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.startFiles(ctx, from); err != nil {
+		r.Close()
+		return nil, err
+	}
+	if r.follow != nil {
+		r.follow.advance(r.start.File, r.start.Pos)
+	}
+	return r, nil
+}
+
+func (r *Reader) startFiles(ctx context.Context, from Start) error {
+	a := &r.asm
+	switch {
+	case from.Offset != nil:
+		r.start = *from.Offset
+		if r.start.GTIDs.IsAbsent() {
+			if err := r.seek(ctx, r.start.File, r.start.Pos); err != nil {
+				return err
+			}
+			r.start.GTIDs = r.position().GTIDs
+			r.resumeAt(r.start, false)
+			return nil
+		}
+		r.startAfter(r.start.GTIDs)
+		a.read = offset.Offset{File: r.start.File, Pos: r.start.Pos}
+		r.resumeAt(r.start, true)
+		return r.head(ctx)
+	case !from.GTIDs.IsAbsent():
+		r.startAfter(from.GTIDs)
+		if err := r.head(ctx); err != nil {
+			return err
+		}
+	case from.File != "":
+		if err := r.seek(ctx, from.File, from.Pos); err != nil {
+			return err
+		}
+	case from.Now:
+		for {
+			err := r.scan(ctx)
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				return err
+			}
+		}
+		a.finishGroup()
+	default:
+		if err := r.head(ctx); err != nil {
+			return err
+		}
+	}
+	r.start = r.position()
+	return nil
+}
+
+// startAfter leaves out the transactions of a set.
+func (r *Reader) startAfter(set offset.GTIDSet) {
+	r.asm.set, r.asm.gtids, r.asm.first = set, true, true
+}
+
+// fileStream reads binlog files one after the other.
+type fileStream struct {
+	files []string // still to come
+
+	file     *os.File
+	in       *bufio.Reader
+	name     string // base name of the open file
+	pos      int64
+	checksum bool
+	follows  string // the file that the last ROTATE names
+	buf      []byte
+	announce bool // the name of the open file is still to be given out
+}
+
+func (f *fileStream) next(ctx context.Context) ([]byte, int64, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, 0, err
+	}
+	for {
+		if f.file == nil {
+			if len(f.files) == 0 {
+				return nil, 0, io.EOF
+			}
+			if err := f.open(); err != nil {
+				return nil, 0, err
+			}
+		}
+		if f.announce {
+			f.announce = false
+			return artificialRotate(f.name), -1, nil
+		}
+		raw, err := f.event()
+		if err == io.EOF {
+			f.file.Close()
+			f.file = nil
+			continue
+		}
+		if err != nil {
+			return nil, 0, fmt.Errorf("%s: %w", at(f.name, f.pos), err)
+		}
+		start := f.pos
+		f.pos += int64(binary.LittleEndian.Uint32(raw[9:]))
+		return raw, start, nil
+	}
+}
+
+// open opens the next file and checks its first four bytes.
+func (f *fileStream) open() error {
+	path := f.files[0]
+	f.files = f.files[1:]
+	name := filepath.Base(path)
+	if f.follows != "" && f.follows != name {
+		return fmt.Errorf("binlog %s is followed by %s, but the next file given is %s: give all files in their order", f.name, f.follows, name)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("binlog file: %w", err)
+	}
+	var magic [firstPos]byte
+	if _, err := io.ReadFull(file, magic[:]); err != nil || !bytes.Equal(magic[:], replication.BinLogFileHeader) {
+		file.Close()
+		if string(magic[1:]) == "bin" && magic[0] == 0xfd {
+			return fmt.Errorf("%s is an encrypted binlog: copy it with mysqlbinlog --read-from-remote-server --raw, which gives it in clear", path)
+		}
+		return fmt.Errorf("%s is not a binlog file: it does not begin with fe 62 69 6e", path)
+	}
+	f.file, f.name, f.pos, f.checksum, f.follows, f.announce = file, name, firstPos, false, "", true
+	if f.in == nil {
+		f.in = bufio.NewReaderSize(file, 256<<10)
+	} else {
+		f.in.Reset(file)
+	}
+	return nil
+}
+
+// event reads one event and takes its checksum off; io.EOF at the end of the file.
+func (f *fileStream) event() ([]byte, error) {
+	f.buf = grow(f.buf, headerSize)
+	if _, err := io.ReadFull(f.in, f.buf); err != nil {
+		if err == io.EOF {
+			return nil, io.EOF
+		}
+		return nil, cutOff(err)
+	}
+	size := int(binary.LittleEndian.Uint32(f.buf[9:]))
+	if size < headerSize || size > maxEvent {
+		return nil, fmt.Errorf("an event says that it has %d bytes: the file is damaged, or the position is not the beginning of an event", size)
+	}
+	// In steps, so that a wrong size costs no more memory than the file can fill.
+	const step = 1 << 20
+	for have := headerSize; have < size; {
+		n := min(size, max(have+step, cap(f.buf)))
+		f.buf = grow(f.buf, n)
+		if _, err := io.ReadFull(f.in, f.buf[have:n]); err != nil {
+			return nil, cutOff(err)
+		}
+		have = n
+	}
+	typ := f.buf[4]
+	if typ == evFormat {
+		if size < headerSize+1+checksumSize {
+			return nil, errShort
+		}
+		f.checksum = f.buf[size-checksumSize-1] == 1
+	}
+	if f.checksum && !validChecksum(f.buf) {
+		return nil, errChecksum
+	}
+	raw := f.buf
+	if f.checksum || typ == evFormat { // it has room for a checksum in any case
+		raw = raw[:size-checksumSize]
+	}
+	if typ == evRotate && len(raw) > headerSize+8 {
+		f.follows = string(raw[headerSize+8:])
+	}
+	return raw, nil
+}
+
+func cutOff(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("the file ends inside an event: it is cut off, or the server was still writing it when it was copied")
+	}
+	return err
+}
+
+func (f *fileStream) close() error {
+	if f.file == nil {
+		return nil
+	}
+	err := f.file.Close()
+	f.file = nil
+	return err
+}
+
+// artificialRotate is the event with which a server says which file comes.
+func artificialRotate(file string) []byte {
+	raw := make([]byte, headerSize, headerSize+8+len(file))
+	raw[4] = evRotate
+	binary.LittleEndian.PutUint32(raw[9:], uint32(cap(raw)))
+	binary.LittleEndian.PutUint16(raw[17:], flagArtificial)
+	raw = binary.LittleEndian.AppendUint64(raw, firstPos)
+	return append(raw, file...)
+}

@@ -1,0 +1,169 @@
+package binlog
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tidemark-cdc/tidemark/binlog/server"
+	"github.com/tidemark-cdc/tidemark/offset"
+)
+
+// Replica is how a reader presents itself to the server.
+type Replica struct {
+	ServerID uint32 // database.server.id: no other replica of the server may have it
+	Name     string // the connector's name, as SHOW REPLICAS shows it
+}
+
+// Open opens a reader over the replication stream of the server that conn is connected to. It asks conn where the
+// stream begins, and opens a connection of its own for it; conn stays the caller's. A position of which the server may
+// no longer have everything, or that is not its own, is an error ([server.ErrPurged], [server.ErrOtherServer]).
+//
+// With GTIDs a position given as file and position is read from the beginning of its file, to know the GTIDs before it:
+// that may take a while. The caller closes the reader. Errors are to be judged by [server.Transient].
+func Open(ctx context.Context, conn *server.Conn, replica Replica, cfg Config, from Start) (*Reader, error) {
+	r, err := newReader(cfg, nil)
+	if err != nil {
+		return nil, err
+	}
+	info, err := conn.Info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := planLive(ctx, conn, info.UsesGTIDs(), from)
+	if err != nil {
+		return nil, err
+	}
+	stream, err := conn.Dump(ctx, server.DumpRequest{ServerID: replica.ServerID, Identity: replica.Name, From: plan.dump})
+	if err != nil {
+		return nil, err
+	}
+	r.raw = liveStream{stream}
+	if err := r.startLive(ctx, plan); err != nil {
+		r.Close()
+		return nil, err
+	}
+	if r.follow != nil {
+		r.follow.advance(r.start.File, r.start.Pos)
+	}
+	return r, nil
+}
+
+// livePlan is how a live stream begins.
+type livePlan struct {
+	dump  server.DumpFrom
+	start offset.Offset // as far as it is known before reading
+	gtids bool          // the server has GTIDs
+	seek  bool          // read up to start, from the beginning of its file
+	head  bool          // the stream begins with its first file, whose head tells the GTIDs
+	inTx  bool          // start is a stored offset, perhaps inside a transaction
+}
+
+func planLive(ctx context.Context, conn *server.Conn, gtids bool, from Start) (livePlan, error) {
+	p := livePlan{gtids: gtids}
+	var err error
+	switch {
+	case from.Offset != nil:
+		p.start, p.inTx = *from.Offset, true
+		p.dump, err = conn.Locate(ctx, p.start)
+	case !from.GTIDs.IsAbsent():
+		if !gtids {
+			return p, fmt.Errorf("start at GTID set %s: MySQL at %s does not use GTIDs (gtid_mode is not ON); start at FILE:POS", from.GTIDs, conn.Address())
+		}
+		p.start.GTIDs = from.GTIDs
+		p.dump, err = conn.Locate(ctx, p.start)
+	case from.File != "":
+		p.start.File, p.start.Pos = from.File, max(from.Pos, firstPos)
+		p.dump, err = conn.Locate(ctx, p.start)
+	case from.Oldest:
+		logs, err := conn.BinaryLogs(ctx)
+		if err != nil {
+			return p, err
+		}
+		if len(logs) == 0 {
+			return p, fmt.Errorf("MySQL at %s: %w: it has no binlog", conn.Address(), server.ErrSetup)
+		}
+		p.head = true
+		p.dump = server.DumpFrom{File: logs[0].Name, Pos: firstPos}
+		return p, nil
+	default:
+		now, err := conn.Position(ctx)
+		if err != nil {
+			return p, err
+		}
+		p.start.File, p.start.Pos = now.File, now.Pos
+		p.dump = server.DumpFrom{File: now.File, Pos: now.Pos}
+		if gtids {
+			if p.start.GTIDs, err = gtidSet(now.GTIDs); err != nil {
+				return p, fmt.Errorf("MySQL at %s: executed GTIDs: %w", conn.Address(), err)
+			}
+			p.dump = server.DumpFrom{GTIDs: now.GTIDs, ByGTID: true}
+		}
+		return p, nil
+	}
+	if err != nil {
+		return p, err
+	}
+	// Read by file, only the beginning of the file tells the GTIDs before a position, and that of a transaction whose
+	// BEGIN is there.
+	if !p.dump.ByGTID && (gtids || !p.start.GTIDs.IsAbsent()) {
+		p.seek = true
+		p.dump.Pos = firstPos
+	}
+	return p, nil
+}
+
+// gtidSet reads a set that is present, even when it is empty.
+func gtidSet(text string) (offset.GTIDSet, error) {
+	if text == "" {
+		return offset.EmptyGTIDSet(), nil
+	}
+	return offset.ParseGTIDSet(text)
+}
+
+func (r *Reader) startLive(ctx context.Context, p livePlan) error {
+	a := &r.asm
+	r.start = p.start
+	a.jumps = p.dump.ByGTID
+	a.gtids = p.gtids
+	switch {
+	case p.seek:
+		if err := r.seek(ctx, p.start.File, p.start.Pos); err != nil {
+			return err
+		}
+		if !p.start.GTIDs.IsAbsent() {
+			a.set = a.set.Union(p.start.GTIDs)
+		} else if p.gtids {
+			r.start.GTIDs = a.set
+		}
+	case p.head:
+		if err := r.head(ctx); err != nil {
+			return err
+		}
+		r.start = r.position()
+	default:
+		a.set = p.start.GTIDs
+		for r.start.File == "" { // by GTIDs alone: the server says at once in which file it begins
+			if err := r.scan(ctx); err != nil {
+				return err
+			}
+			r.start.File, r.start.Pos = a.file, a.next
+		}
+	}
+	if p.inTx {
+		r.resumeAt(r.start, p.dump.ByGTID)
+	}
+	return nil
+}
+
+// liveStream is a server's stream as a rawStream.
+type liveStream struct{ stream *server.Stream }
+
+func (l liveStream) next(ctx context.Context) ([]byte, int64, error) {
+	raw, err := l.stream.Next(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	return raw[:len(raw)-l.stream.ChecksumLen()], -1, nil
+}
+
+func (l liveStream) close() error { return l.stream.Close() }

@@ -1,0 +1,124 @@
+package binlog
+
+import (
+	"errors"
+	"fmt"
+)
+
+// readQuery takes a QUERY event or a LOAD DATA statement in text form apart.
+func (a *assembler) readQuery(h header, body []byte) (queryEvent, statement, error) {
+	extra := 0
+	if h.typ == evExecuteLoad {
+		extra = 13
+	}
+	q, err := parseQuery(body, extra)
+	if err != nil {
+		return q, statement{}, a.errorf(err, "")
+	}
+	return q, classify(q.database, q.text), nil
+}
+
+func (a *assembler) queryInside(h header, body []byte) (Event, error) {
+	_, s, err := a.readQuery(h, body)
+	if err != nil {
+		return nil, err
+	}
+	switch s.kind {
+	case kindCommit:
+		return a.commit(h)
+	case kindRollback, kindRollbackTo:
+		if a.sent && !a.silent() {
+			return nil, a.errorf(fmt.Errorf("the transaction that begins at %s is rolled back in the binlog, after rows of it have been given out: "+
+				"they are wrong downstream if their tables are transactional; check them, and start behind this position (start.position=%s)",
+				at(a.file, a.begin), at(a.file, a.next)), "")
+		}
+		if s.kind == kindRollback {
+			return a.commit(h)
+		}
+	case kindBegin, kindXAStart:
+		return nil, a.unfinished()
+	case kindDML:
+		return nil, a.textChange(s)
+	}
+	return nil, nil
+}
+
+func (a *assembler) queryOutside(h header, body []byte) (Event, error) {
+	q, s, err := a.readQuery(h, body)
+	if err != nil {
+		return nil, err
+	}
+	switch s.kind {
+	case kindBegin:
+		return nil, a.beginTransaction(q.thread)
+	case kindXAStart:
+		if err := a.resumeElsewhere(); err != nil {
+			return nil, err
+		}
+		a.xa = s.xid
+		a.tables.forget()
+		return nil, nil
+	case kindXA:
+		if a.xa != "" { // XA END; the group ends with XA_PREPARE
+			return nil, nil
+		}
+	case kindDML:
+		if err := a.textChange(s); err != nil {
+			return nil, err
+		}
+		if a.xa != "" {
+			return nil, nil
+		}
+	default:
+		if a.xa != "" {
+			return nil, nil // SAVEPOINT and the like
+		}
+	}
+	silent := a.silent()
+	if err := a.resumeElsewhere(); err != nil {
+		return nil, err
+	}
+	info := a.info(h)
+	info.Thread, info.Query = -1, ""
+	b := a.endGroup(h, s.kind == kindCommit)
+	if silent || b == nil {
+		return nil, nil
+	}
+	if s.kind == kindTruncate {
+		if t := s.tables[0]; a.captured(t.database, t.table) {
+			info.TsMicros -= info.TsMicros % 1000 // Debezium's statements have whole milliseconds
+			a.truncate = Truncate{Info: info, Database: t.database, Table: t.table, Offset: b.Offset}
+			return &a.truncate, nil
+		}
+	}
+	return b, nil
+}
+
+// textChange refuses a change of rows that was logged as text, unless it is of tables that are not wanted.
+func (a *assembler) textChange(s statement) error {
+	if a.silent() || a.skipping {
+		return nil
+	}
+	for _, t := range s.tables {
+		if a.captured(t.database, t.table) {
+			return a.errorf(errors.New("a change of rows is logged as SQL text (binlog_format STATEMENT or MIXED in that session), so its rows are not in the binlog: "+
+				"SET PERSIST binlog_format=ROW, end the sessions that still have another format, take a new snapshot of the table, and start behind this position"),
+				t.database+"."+t.table)
+		}
+	}
+	return nil
+}
+
+// xaPrepare handles the end of a prepared XA transaction, or of one that was committed in one phase.
+func (a *assembler) xaPrepare(h header, body []byte) (Event, error) {
+	if a.xa == "" && !a.silent() {
+		return nil, a.errorf(fmt.Errorf("XA PREPARE of %s without XA START", parseXAPrepare(body)), "")
+	}
+	a.xa = ""
+	a.tables.forget()
+	b := a.endGroup(h, false)
+	if b == nil {
+		return nil, nil
+	}
+	return b, nil
+}

@@ -1,0 +1,192 @@
+package binlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"go.uber.org/zap"
+
+	"github.com/tidemark-cdc/tidemark/offset"
+)
+
+// rawStream gives raw events in order. next returns an event without its checksum, valid until the next call, and its
+// position, or -1 when only the header tells it.
+type rawStream interface {
+	next(ctx context.Context) (raw []byte, start int64, err error)
+	close() error
+}
+
+// follower is a Definitions that follows the stream.
+type follower interface {
+	// advance tells that the stream has come to a position.
+	advance(file string, pos int64)
+}
+
+// Reader is a [Source] over a server's replication stream ([Open]) or over binlog files ([OpenFiles]). It is for one
+// goroutine, and starts none.
+type Reader struct {
+	raw    rawStream
+	asm    assembler
+	follow follower // nil: none
+	start  offset.Offset
+	err    error
+}
+
+var _ Source = (*Reader)(nil)
+
+// newReader makes a reader that stands before the first event of raw.
+func newReader(cfg Config, raw rawStream) (*Reader, error) {
+	if cfg.Captured == nil {
+		return nil, errors.New("binlog.Config.Captured is nil: no table would be captured")
+	}
+	if cfg.Definitions == nil {
+		cfg.Definitions = noDefinitions{}
+	}
+	log := cfg.Log
+	if log == nil {
+		log = zap.NewNop()
+	}
+	r := &Reader{raw: raw}
+	r.asm = assembler{
+		captured: cfg.Captured,
+		queries:  cfg.IncludeQuery,
+		tables:   tables{captured: cfg.Captured, defs: cfg.Definitions, log: log},
+		warn:     func(text string) { log.Warn(text) },
+	}
+	r.follow, _ = cfg.Definitions.(follower)
+	return r, nil
+}
+
+// Start is the offset at which the stream begins.
+func (r *Reader) Start() offset.Offset { return r.start }
+
+// Read returns the next event; see [Source]. When ctx ends it returns ctx's error, and a later Read goes on.
+func (r *Reader) Read(ctx context.Context) (Event, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	ev, err := r.asm.more(ctx)
+	if err != nil {
+		r.err = err
+		return nil, err
+	}
+	for ev == nil {
+		if ev, err = r.step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return ev, nil
+}
+
+// step reads one raw event and returns its first event, if it has any.
+func (r *Reader) step(ctx context.Context) (Event, error) {
+	if r.follow != nil {
+		r.follow.advance(r.asm.file, r.asm.next)
+	}
+	raw, start, err := r.raw.next(ctx)
+	if err != nil {
+		if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
+			r.err = err
+		}
+		if err == io.EOF && (r.asm.in || r.asm.xa != "") && !r.asm.silent() {
+			// Files may be cut off while the server writes; what is missing comes with the next start.
+			r.asm.warn(fmt.Sprintf("the binlog ends inside the transaction that begins at %s", at(r.asm.file, r.asm.begin)))
+		}
+		return nil, err
+	}
+	ev, err := r.asm.feed(ctx, raw, start)
+	if ev == nil && err == nil {
+		ev, err = r.asm.more(ctx)
+	}
+	r.err = err
+	return ev, err
+}
+
+// Close frees what the reader reads from.
+func (r *Reader) Close() error {
+	r.asm.payload.close()
+	return r.raw.close()
+}
+
+// seek reads up to a position without giving anything out: GTIDs are counted, and what the file says of itself is known.
+// The head of the position's file is always read.
+func (r *Reader) seek(ctx context.Context, file string, pos int64) error {
+	a := &r.asm
+	head := int64(-1) // end of the head of file
+	for {
+		if a.file == file && a.headed {
+			if head < 0 {
+				head = a.next
+			}
+			if a.next == pos || pos <= head {
+				break
+			}
+			if a.next > pos {
+				return fmt.Errorf("%s: no event begins there; one begins at %d and ends at %d: start at one of these (SHOW BINLOG EVENTS IN '%s' lists all)",
+					at(file, pos), a.start, a.next, file)
+			}
+		}
+		if err := r.scan(ctx); err != nil {
+			if err == io.EOF {
+				return fmt.Errorf("%s: there is no such position in the binlog, which ends at %s", at(file, pos), at(a.file, a.next))
+			}
+			return err
+		}
+	}
+	if a.in || a.xa != "" {
+		return fmt.Errorf("%s: the position is inside the transaction that begins at %s: start there, or at the end of a transaction",
+			at(file, pos), at(file, a.begin))
+	}
+	return nil
+}
+
+// head reads the head of the first file.
+func (r *Reader) head(ctx context.Context) error {
+	for !r.asm.headed {
+		if err := r.scan(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scan reads one raw event without giving anything out.
+func (r *Reader) scan(ctx context.Context) error {
+	raw, start, err := r.raw.next(ctx)
+	if err != nil {
+		return err
+	}
+	a := &r.asm
+	headed := a.headed
+	a.scan = true
+	_, err = a.feed(ctx, raw, start)
+	a.scan = false
+	if err == nil && !headed && a.headed && len(raw) > 4 && raw[4] != evPreviousGTIDs {
+		err = a.errorf(errors.New("the file does not begin with FORMAT_DESCRIPTION and PREVIOUS_GTIDS: binlogs of servers before MySQL 5.6 cannot be read"), "")
+	}
+	return err
+}
+
+// position is the offset at which the assembler stands, between transactions.
+func (r *Reader) position() offset.Offset {
+	a := &r.asm
+	o := offset.Offset{File: a.file, Pos: a.next}
+	if a.gtids {
+		o.GTIDs = a.set
+	}
+	return o
+}
+
+// resumeAt prepares going on inside the transaction of a stored offset.
+func (r *Reader) resumeAt(o offset.Offset, byGTID bool) {
+	if o.Event > 0 {
+		r.asm.resume = &resume{file: o.File, pos: o.Pos, event: o.Event, row: o.Row, byGTID: byGTID}
+		return
+	}
+	if o.Row > 0 {
+		r.asm.warn(fmt.Sprintf("the stored offset %s has rows but no events to skip (Debezium writes that for XA transactions): "+
+			"which rows they are cannot be told, so none is skipped", at(o.File, o.Pos)))
+	}
+}

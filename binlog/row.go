@@ -1,0 +1,290 @@
+package binlog
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/tidemark-cdc/tidemark/offset"
+	"github.com/tidemark-cdc/tidemark/schema"
+)
+
+// MySQL's type codes as TABLE_MAP has them.
+const (
+	typeTiny       = 1
+	typeShort      = 2
+	typeLong       = 3
+	typeFloat      = 4
+	typeDouble     = 5
+	typeNull       = 6
+	typeTimestamp  = 7
+	typeLongLong   = 8
+	typeInt24      = 9
+	typeDate       = 10
+	typeTime       = 11
+	typeDatetime   = 12
+	typeYear       = 13
+	typeNewDate    = 14
+	typeVarchar    = 15
+	typeBit        = 16
+	typeTimestamp2 = 17
+	typeDatetime2  = 18
+	typeTime2      = 19
+	typeVector     = 242
+	typeJSON       = 245
+	typeNewDecimal = 246
+	typeEnum       = 247
+	typeSet        = 248
+	typeTinyBlob   = 249
+	typeMediumBlob = 250
+	typeLongBlob   = 251
+	typeBlob       = 252
+	typeVarString  = 253
+	typeString     = 254
+	typeGeometry   = 255
+)
+
+// cell says how long a cell is in a row image: size bytes, or, if prefix is not 0, a little-endian length of prefix
+// bytes and then as many as it says.
+type cell struct {
+	prefix uint8
+	size   uint16
+}
+
+// cellOf compiles the column's type and metadata.
+func cellOf(c *schema.Column) (cell, error) {
+	switch c.Type {
+	case typeNull:
+		return cell{}, nil
+	case typeTiny, typeYear:
+		return cell{size: 1}, nil
+	case typeShort:
+		return cell{size: 2}, nil
+	case typeInt24, typeDate, typeNewDate, typeTime:
+		return cell{size: 3}, nil
+	case typeLong, typeFloat, typeTimestamp:
+		return cell{size: 4}, nil
+	case typeLongLong, typeDouble, typeDatetime:
+		return cell{size: 8}, nil
+	case typeTime2, typeTimestamp2, typeDatetime2:
+		if c.Meta > 6 {
+			return cell{}, fmt.Errorf("%d fraction digits", c.Meta)
+		}
+		base := map[uint8]uint16{typeTime2: 3, typeTimestamp2: 4, typeDatetime2: 5}[c.Type]
+		return cell{size: base + (c.Meta+1)/2}, nil
+	case typeNewDecimal:
+		precision, scale := int(c.Meta>>8), int(c.Meta&0xff)
+		if precision == 0 || precision > 65 || scale > precision {
+			return cell{}, fmt.Errorf("decimal(%d,%d)", precision, scale)
+		}
+		return cell{size: uint16(digitBytes(precision-scale) + digitBytes(scale))}, nil
+	case typeBit:
+		n := c.Meta >> 8 // whole bytes; the low byte counts the bits beyond them
+		if c.Meta&0xff != 0 {
+			n++
+		}
+		return cell{size: n}, nil
+	case typeEnum, typeSet:
+		n := c.Meta & 0xff
+		if n == 0 || n > 8 {
+			return cell{}, fmt.Errorf("enum or set of %d bytes", n)
+		}
+		return cell{size: n}, nil
+	case typeVarchar, typeVarString:
+		if c.Meta > 255 {
+			return cell{prefix: 2}, nil
+		}
+		return cell{prefix: 1}, nil
+	case typeString:
+		// The two high bits of a length above 255 hide, inverted, in the type byte.
+		if length := c.Meta&0xff | (c.Meta>>4&0x300 ^ 0x300); length > 255 {
+			return cell{prefix: 2}, nil
+		}
+		return cell{prefix: 1}, nil
+	case typeBlob, typeGeometry, typeJSON, typeVector:
+		if c.Meta == 0 || c.Meta > 4 {
+			return cell{}, fmt.Errorf("length of %d bytes", c.Meta)
+		}
+		return cell{prefix: uint8(c.Meta)}, nil
+	}
+	return cell{}, errors.New("no such type in row images")
+}
+
+// digitBytes is the size of n decimal digits in a DECIMAL.
+func digitBytes(n int) int {
+	rest := [10]int{0, 1, 1, 2, 2, 3, 3, 4, 4, 4}
+	return n/9*4 + rest[n%9]
+}
+
+// compileCells compiles the columns of a table.
+func compileCells(t *schema.Table) ([]cell, error) {
+	if len(t.Columns) == 0 {
+		return nil, fmt.Errorf("table %s.%s has no columns", t.Database, t.Name)
+	}
+	cells := make([]cell, len(t.Columns))
+	for i := range t.Columns {
+		c, err := cellOf(&t.Columns[i])
+		if err != nil {
+			return nil, fmt.Errorf("table %s.%s, column %s: type %d with metadata %d: %w", t.Database, t.Name,
+				t.Columns[i].Name, t.Columns[i].Type, t.Columns[i].Meta, err)
+		}
+		cells[i] = c
+	}
+	return cells, nil
+}
+
+// walker cuts row images into cells.
+type walker struct {
+	cells []cell
+	body  []byte // what is left of the images
+}
+
+// image cuts one image off the body into dst, which has room for all columns. It returns the index of the column that
+// does not fit, or -1.
+func (w *walker) image(dst [][]byte) int {
+	nulls := (len(w.cells) + 7) / 8
+	if len(w.body) < nulls {
+		return 0
+	}
+	bitmap, b := w.body[:nulls], w.body[nulls:]
+	for i, c := range w.cells {
+		if bitmap[i>>3]&(1<<(i&7)) != 0 {
+			dst[i] = nil
+			continue
+		}
+		n := uint64(c.size)
+		switch c.prefix {
+		case 0:
+		case 1:
+			if len(b) < 1 {
+				return i
+			}
+			n, b = uint64(b[0]), b[1:]
+		case 2:
+			if len(b) < 2 {
+				return i
+			}
+			n, b = uint64(binary.LittleEndian.Uint16(b)), b[2:]
+		case 3:
+			if len(b) < 3 {
+				return i
+			}
+			n, b = uint64(b[0])|uint64(b[1])<<8|uint64(b[2])<<16, b[3:]
+		default:
+			if len(b) < 4 {
+				return i
+			}
+			n, b = uint64(binary.LittleEndian.Uint32(b)), b[4:]
+		}
+		if uint64(len(b)) < n {
+			return i
+		}
+		dst[i], b = b[:n:n], b[n:]
+	}
+	w.body = b
+	return -1
+}
+
+// NewRows makes a rows event from bytes: body holds the row images alone, one after the other (for [Update] before and
+// after in turn), as they follow the columns-present bitmaps in a rows event. It is what tests and benchmarks of an
+// encoder use; Reset lets one value walk the same or another body again without allocating. The cells alias body. An
+// error says that a column's type and metadata do not occur in row images.
+func NewRows(info Info, op Op, t *schema.Table, base offset.Offset, body []byte) (*Rows, error) {
+	cells, err := compileCells(t)
+	if err != nil {
+		return nil, err
+	}
+	r := &Rows{Info: info, Table: t, Base: base}
+	r.start(op, cells, body)
+	return r, nil
+}
+
+// Reset goes back before the first row, of body, which is laid out as for [NewRows].
+func (r *Rows) Reset(body []byte) { r.start(r.Op, r.walk.cells, body) }
+
+// start prepares the walk; the caller has filled in the rest.
+func (r *Rows) start(op Op, cells []cell, body []byte) {
+	r.Op = op
+	r.Row = -1
+	r.skip = 0
+	r.err = nil
+	r.walk.cells = cells
+	r.walk.body = body
+	r.Before, r.After = nil, nil
+}
+
+// Next steps to the next row and says whether there is one. It allocates nothing once the slices of cells have grown to
+// the table's width. When it returns false, ask Err.
+func (r *Rows) Next() bool {
+	for {
+		if r.err != nil {
+			return false
+		}
+		if len(r.walk.body) == 0 {
+			if r.skip > int64(r.Row)+1 {
+				r.err = fmt.Errorf("%s: the stored offset has %d rows of this event, it has only %d: the offset is not from this binlog", r.where(), r.skip, r.Row+1)
+			}
+			return false
+		}
+		r.Row++
+		n := len(r.walk.cells)
+		if r.Op != Create {
+			r.before = room(r.before, n)
+			r.Before = r.before
+			if i := r.walk.image(r.Before); i >= 0 {
+				return r.fail(i)
+			}
+		}
+		if r.Op != Delete {
+			r.after = room(r.after, n)
+			r.After = r.after
+			if i := r.walk.image(r.After); i >= 0 {
+				return r.fail(i)
+			}
+		}
+		if int64(r.Row) >= r.skip {
+			r.skip = 0
+			return true
+		}
+	}
+}
+
+// Err is the error that ended the walk, nil at the end of the event. It is to be asked when Next has returned false.
+func (r *Rows) Err() error { return r.err }
+
+func (r *Rows) fail(column int) bool {
+	name := "null bitmap"
+	if column < len(r.Table.Columns) {
+		name = "column " + r.Table.Columns[column].Name
+	}
+	r.err = fmt.Errorf("%s, row %d, %s: the row image ends too early: the event is damaged or its TABLE_MAP is not the one it was written with", r.where(), r.Row, name)
+	return false
+}
+
+func (r *Rows) where() string {
+	return at(r.Info.File, r.Info.Pos) + ": table " + r.Table.Database + "." + r.Table.Name
+}
+
+func room(s [][]byte, n int) [][]byte {
+	if cap(s) < n {
+		return make([][]byte, n)
+	}
+	return s[:n]
+}
+
+// at is a position in messages.
+func at(file string, pos int64) string { return fmt.Sprintf("%s:%d", file, pos) }
+
+// full says whether the first n bits of a columns-present bitmap are all set, and which is the first that is not.
+func full(bitmap []byte, n int) (missing int, ok bool) {
+	for i, b := range bitmap {
+		if left := n - i*8; left < 8 {
+			b |= 0xff << left
+		}
+		if b != 0xff {
+			return i*8 + bits.TrailingZeros8(^b), false
+		}
+	}
+	return 0, true
+}
