@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
@@ -118,14 +119,16 @@ func mapBool() mapping {
 		fallback: Value{Kind: Bool},
 		parse:    parseBool,
 		decode: func(null Value) Decoder {
-			return func(cell []byte, _ *Scratch) (Value, error) {
+			return func(cell []byte, _ *Scratch, out *Value) error {
 				if cell == nil {
-					return null, nil
+					*out = null
+					return nil
 				}
 				if len(cell) != 1 {
-					return Value{}, wrongSize("BOOL", len(cell), 1)
+					return wrongSize("BOOL", len(cell), 1)
 				}
-				return boolValue(cell[0] != 0), nil
+				*out = boolValue(cell[0] != 0)
+				return nil
 			}
 		},
 	}
@@ -145,22 +148,34 @@ func mapInt(typ string, size int, unsigned bool) mapping {
 		fallback: Value{Kind: Int},
 		parse:    func(text string) (Value, bool) { return parseInt(text, typ) },
 		decode: func(null Value) Decoder {
-			return func(cell []byte, _ *Scratch) (Value, error) {
+			return func(cell []byte, _ *Scratch, out *Value) error {
 				if cell == nil {
-					return null, nil
+					*out = null
+					return nil
 				}
 				if len(cell) != size {
-					return Value{}, wrongSize("integer", len(cell), size)
+					return wrongSize("integer", len(cell), size)
 				}
-				v := uint64(0)
-				for i, b := range cell {
-					v |= uint64(b) << (8 * i)
+				var v uint64
+				switch size {
+				case 8:
+					v = binary.LittleEndian.Uint64(cell)
+				case 4:
+					v = uint64(binary.LittleEndian.Uint32(cell))
+				case 3:
+					v = uint64(binary.LittleEndian.Uint16(cell)) | uint64(cell[2])<<16
+				case 2:
+					v = uint64(binary.LittleEndian.Uint16(cell))
+				default:
+					v = uint64(cell[0])
 				}
 				if unsigned {
 					// BIGINT UNSIGNED from 2^63 on is negative, as Debezium has it in its mode "long".
-					return Value{Kind: Int, Int: int64(v)}, nil
+					*out = Value{Kind: Int, Int: int64(v)}
+					return nil
 				}
-				return Value{Kind: Int, Int: int64(v<<shift) >> shift}, nil
+				*out = Value{Kind: Int, Int: int64(v<<shift) >> shift}
+				return nil
 			}
 		},
 	}
@@ -172,17 +187,20 @@ func mapYear() mapping {
 		fallback: Value{Kind: Int},
 		parse:    parseYear,
 		decode: func(null Value) Decoder {
-			return func(cell []byte, _ *Scratch) (Value, error) {
+			return func(cell []byte, _ *Scratch, out *Value) error {
 				if cell == nil {
-					return null, nil
+					*out = null
+					return nil
 				}
 				if len(cell) != 1 {
-					return Value{}, wrongSize("YEAR", len(cell), 1)
+					return wrongSize("YEAR", len(cell), 1)
 				}
 				if cell[0] == 0 {
-					return Value{Kind: Int}, nil
+					*out = Value{Kind: Int}
+					return nil
 				}
-				return Value{Kind: Int, Int: 1900 + int64(cell[0])}, nil
+				*out = Value{Kind: Int, Int: 1900 + int64(cell[0])}
+				return nil
 			}
 		},
 	}
@@ -199,12 +217,14 @@ func mapDecimal(precision, scale int) (mapping, error) {
 		fallback: Value{Kind: Bytes, Bytes: []byte{0}},
 		parse:    func(text string) (Value, bool) { return parseDecimal(text, scale) },
 		decode: func(null Value) Decoder {
-			return func(cell []byte, scratch *Scratch) (Value, error) {
+			return func(cell []byte, scratch *Scratch, out *Value) error {
 				if cell == nil {
-					return null, nil
+					*out = null
+					return nil
 				}
 				b, err := unscaledDecimal(cell, precision, scale, scratch)
-				return Value{Kind: Bytes, Bytes: b}, err
+				*out = Value{Kind: Bytes, Bytes: b}
+				return err
 			}
 		},
 	}, nil
@@ -221,14 +241,16 @@ func mapBit(length int) (mapping, error) {
 			fallback: Value{Kind: Bool},
 			parse:    parseBool,
 			decode: func(null Value) Decoder {
-				return func(cell []byte, _ *Scratch) (Value, error) {
+				return func(cell []byte, _ *Scratch, out *Value) error {
 					if cell == nil {
-						return null, nil
+						*out = null
+						return nil
 					}
 					if len(cell) != 1 {
-						return Value{}, wrongSize("BIT(1)", len(cell), 1)
+						return wrongSize("BIT(1)", len(cell), 1)
 					}
-					return boolValue(cell[0] != 0), nil
+					*out = boolValue(cell[0] != 0)
+					return nil
 				}
 			},
 		}, nil
@@ -238,18 +260,20 @@ func mapBit(length int) (mapping, error) {
 		fallback: Value{Kind: Bytes, Bytes: []byte{}},
 		parse:    func(text string) (Value, bool) { return parseBits(text, size) },
 		decode: func(null Value) Decoder {
-			return func(cell []byte, scratch *Scratch) (Value, error) {
+			return func(cell []byte, scratch *Scratch, out *Value) error {
 				if cell == nil {
-					return null, nil
+					*out = null
+					return nil
 				}
 				if len(cell) != size {
-					return Value{}, wrongSize("BIT", len(cell), size)
+					return wrongSize("BIT", len(cell), size)
 				}
 				b := scratch.take(size)
 				for i, v := range cell {
 					b[size-1-i] = v
 				}
-				return Value{Kind: Bytes, Bytes: b}, nil
+				*out = Value{Kind: Bytes, Bytes: b}
+				return nil
 			}
 		},
 	}, nil
@@ -261,18 +285,20 @@ func mapJSON() mapping {
 		fallback: Value{Kind: String, Bytes: []byte("{}")},
 		parse:    parseText,
 		decode: func(null Value) Decoder {
-			return func(cell []byte, scratch *Scratch) (Value, error) {
+			return func(cell []byte, scratch *Scratch, out *Value) error {
 				// The server has no bytes for the JSON null that it puts into old rows when a NOT NULL column is added.
 				if len(cell) == 0 {
-					return null, nil
+					*out = null
+					return nil
 				}
 				start := len(scratch.buf)
 				buf, err := appendJSON(scratch.buf, cell)
 				scratch.buf = buf
 				if err != nil {
-					return Value{}, err
+					return err
 				}
-				return Value{Kind: String, Bytes: scratch.since(start)}, nil
+				*out = Value{Kind: String, Bytes: scratch.since(start)}
+				return nil
 			}
 		},
 	}

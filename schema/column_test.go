@@ -111,6 +111,7 @@ func TestLabelsInSchema(t *testing.T) {
 
 // Decoders do not allocate once the scratch has grown.
 func TestDecodersDoNotAllocate(t *testing.T) {
+	v := new(Value)
 	doc := nested(3)
 	for _, tt := range []struct {
 		c    Column
@@ -141,12 +142,12 @@ func TestDecodersDoNotAllocate(t *testing.T) {
 			t.Fatal(err)
 		}
 		var scratch Scratch
-		if _, err := decode(tt.cell, &scratch); err != nil {
+		if err := decode(tt.cell, &scratch, v); err != nil {
 			t.Fatalf("%+v: %v", tt.c, err)
 		}
 		if n := testing.AllocsPerRun(100, func() {
 			scratch.Reset()
-			if _, err := decode(tt.cell, &scratch); err != nil {
+			if err := decode(tt.cell, &scratch, v); err != nil {
 				t.Fatal(err)
 			}
 		}); n != 0 {
@@ -156,6 +157,7 @@ func TestDecodersDoNotAllocate(t *testing.T) {
 }
 
 func BenchmarkDecoders(b *testing.B) {
+	v := new(Value)
 	for _, tt := range []struct {
 		name string
 		c    Column
@@ -177,10 +179,15 @@ func BenchmarkDecoders(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				scratch.Reset()
-				if _, err := decode(tt.cell, &scratch); err != nil {
+				if err := decode(tt.cell, &scratch, v); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 	}
+}
+
+func call(d Decoder, cell []byte, scratch *Scratch) (v Value, err error) {
+	err = d(cell, scratch, &v)
+	return v, err
 }

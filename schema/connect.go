@@ -57,8 +57,8 @@ const (
 // Modes are the connector's handling modes; the zero value is Debezium's defaults. It has no members yet.
 type Modes struct{}
 
-// Decoder turns the bytes of one cell (content only: no length prefix) into a Value; a nil cell is NULL. A decoded
+// Decoder turns the bytes of one cell (content only: no length prefix) into *out; a nil cell is NULL. A decoded
 // Value may alias cell and scratch. NULL, zero dates and the like come out as the type's fallback when the column is
 // NOT NULL. An error means that the bytes are not a value of the column's type. Decoders do not allocate and are safe
 // for concurrent use with different scratches.
-type Decoder func(cell []byte, scratch *Scratch) (Value, error)
+type Decoder func(cell []byte, scratch *Scratch, out *Value) error

@@ -1,5 +1,7 @@
 package schema
 
+import "encoding/binary"
+
 import "fmt"
 
 // fractionDigits is the number of a temporal column's digits after the second; types before MySQL 5.6 have none.
@@ -26,15 +28,18 @@ func mapDate(optional bool) mapping {
 			return Value{Kind: Int, Int: c.days()}, true
 		},
 		decode: func(null Value) Decoder {
-			return func(cell []byte, _ *Scratch) (Value, error) {
+			return func(cell []byte, _ *Scratch, out *Value) error {
 				if cell == nil {
-					return null, nil
+					*out = null
+					return nil
 				}
 				c, err := readDate(cell)
 				if err != nil || !c.ok() {
-					return null, err
+					*out = null
+					return err
 				}
-				return Value{Kind: Int, Int: c.days()}, nil
+				*out = Value{Kind: Int, Int: c.days()}
+				return nil
 			}
 		},
 	}
@@ -51,16 +56,19 @@ func mapTime(c *Column) (mapping, error) {
 		fallback: Value{Kind: Int},
 		parse:    parseTime,
 		decode: func(null Value) Decoder {
-			return func(cell []byte, _ *Scratch) (Value, error) {
+			return func(cell []byte, _ *Scratch, out *Value) error {
 				if cell == nil {
-					return null, nil
+					*out = null
+					return nil
 				}
 				if old {
 					micros, err := readOldTime(cell)
-					return Value{Kind: Int, Int: micros}, err
+					*out = Value{Kind: Int, Int: micros}
+					return err
 				}
 				micros, err := readTime(cell, digits)
-				return Value{Kind: Int, Int: micros}, err
+				*out = Value{Kind: Int, Int: micros}
+				return err
 			}
 		},
 	}, nil
@@ -87,9 +95,15 @@ func mapDatetime(c *Column, optional bool) (mapping, error) {
 			return datetimeValue(c, micros), true
 		},
 		decode: func(null Value) Decoder {
-			return func(cell []byte, _ *Scratch) (v Value, err error) {
+			return func(cell []byte, _ *Scratch, out *Value) error {
+				var err error
 				if cell == nil {
-					return null, nil
+					*out = null
+					return nil
+				}
+				if millis, ok := plainDatetime(cell, digits); ok && !micros && !old {
+					*out = Value{Kind: Int, Int: millis}
+					return nil
 				}
 				var c civil
 				if old {
@@ -98,15 +112,48 @@ func mapDatetime(c *Column, optional bool) (mapping, error) {
 					c, err = readDatetime(cell, digits)
 				}
 				if err != nil || !c.ok() {
-					return null, err
+					*out = null
+					return err
 				}
-				return datetimeValue(c, micros), nil
+				*out = datetimeValue(c, micros)
+				return nil
 			}
 		},
 	}, nil
 }
 
 // datetimeValue is c in µs or ms; ms are cut towards the past, which matters for defaults only.
+// plainDatetime is the short way for the usual DATETIME of up to three fraction digits: ms since the epoch. ok is false
+// for what needs a closer look: damaged cells, years of two digits, dates that do not exist.
+func plainDatetime(cell []byte, digits int) (millis int64, ok bool) {
+	if len(cell) != 5+fractionSize(digits) || digits > 3 {
+		return 0, false
+	}
+	hms := binary.BigEndian.Uint32(cell[1:])
+	months := uint32(cell[0]&0x7f)<<10 | hms>>22
+	year, month, day := months/13, months%13, hms>>17&31
+	hour, minute, second := hms>>12&31, hms>>6&63, hms&63
+	if cell[0]&0x80 == 0 || year < 100 || year > 9999 || month-1 >= 12 || day-1 >= 31 || hour > 23 || minute > 59 || second > 59 {
+		return 0, false
+	}
+	if day > 28 && int(day) > daysIn(int(year), int(month)) {
+		return 0, false
+	}
+	millis = (daysFrom(year, month, day)*86400 + int64(hour*3600+minute*60+second)) * 1000
+	switch len(cell) {
+	case 6:
+		millis += int64(cell[5]) * 10
+		ok = cell[5] < 100
+	case 7:
+		fraction := binary.BigEndian.Uint16(cell[5:])
+		millis += int64(fraction / 10)
+		ok = fraction < 10000
+	default:
+		ok = true
+	}
+	return millis, ok
+}
+
 func datetimeValue(c civil, micros bool) Value {
 	if micros {
 		return Value{Kind: Int, Int: c.unixMicros()}
@@ -125,9 +172,10 @@ func mapTimestamp(c *Column, optional bool) (mapping, error) {
 		fallback: Value{Kind: String, Bytes: []byte(epochText)},
 		parse:    func(text string) (Value, bool) { return parseTimestamp(text, digits, optional) },
 		decode: func(null Value) Decoder {
-			return func(cell []byte, scratch *Scratch) (Value, error) {
+			return func(cell []byte, scratch *Scratch, out *Value) error {
 				if cell == nil {
-					return null, nil
+					*out = null
+					return nil
 				}
 				var bigEndian [4]byte
 				if old && len(cell) == 4 { // the same, little-endian
@@ -136,11 +184,18 @@ func mapTimestamp(c *Column, optional bool) (mapping, error) {
 				}
 				seconds, micros, err := readTimestamp(cell, digits)
 				if err != nil || seconds == 0 && micros == 0 {
-					return null, err
+					*out = null
+					return err
 				}
 				start := len(scratch.buf)
+				if digits == 0 {
+					scratch.buf = appendSeconds(scratch.buf, uint32(seconds))
+					*out = Value{Kind: String, Bytes: scratch.since(start)}
+					return nil
+				}
 				scratch.buf = appendTimestamp(scratch.buf, civilOfUnix(seconds, micros), digits)
-				return Value{Kind: String, Bytes: scratch.since(start)}, nil
+				*out = Value{Kind: String, Bytes: scratch.since(start)}
+				return nil
 			}
 		},
 	}, nil

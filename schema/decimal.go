@@ -98,17 +98,49 @@ func (g *decimalGroups) small() (int64, error) {
 // appendInt64 writes n in two's complement as short as can be, big-endian.
 func appendInt64(n int64, scratch *Scratch) []byte {
 	size := bits.Len64(uint64(n^n>>63))/8 + 1 // one bit for the sign
-	out := scratch.take(size)
-	for i := size - 1; i >= 0; i-- {
-		out[i] = byte(n)
-		n >>= 8
+	start := len(scratch.buf)
+	scratch.buf = binary.BigEndian.AppendUint64(scratch.buf, uint64(n)<<(64-8*size))
+	scratch.buf = scratch.buf[:start+size]
+	return scratch.since(start)
+}
+
+// twoGroups is the short way for decimals of one group on each side of the point, the usual ones. ok is false for
+// damaged cells.
+func twoGroups(cell []byte, whole, fraction int) (n int64, ok bool) {
+	w := groupSize[whole]
+	if len(cell) != w+groupSize[fraction] {
+		return 0, false
 	}
-	return out
+	mask := uint64(int64(int8(^cell[0])) >> 7) // all ones for a negative value
+	var a, b uint64
+	for _, c := range cell[:w] {
+		a = a<<8 | uint64(c)
+	}
+	for _, c := range cell[w:] {
+		b = b<<8 | uint64(c)
+	}
+	if w > 0 {
+		a ^= 0x80 << (8 * (w - 1))
+		a ^= mask & (1<<(8*w) - 1)
+	} else {
+		b ^= 0x80 << (8 * (len(cell) - 1))
+	}
+	b ^= mask & (1<<(8*(len(cell)-w)) - 1)
+	if a >= uint64(pow10[whole]) || b >= uint64(pow10[fraction]) {
+		return 0, false
+	}
+	n = int64(a*uint64(pow10[fraction]) + b)
+	return (n ^ int64(mask)) - int64(mask), true
 }
 
 // unscaledDecimal decodes a DECIMAL to its unscaled value in two's complement, big-endian, as short as can be: what
 // Java's BigInteger.toByteArray gives.
 func unscaledDecimal(cell []byte, precision, scale int, scratch *Scratch) ([]byte, error) {
+	if whole := precision - scale; whole <= groupDigits && scale <= groupDigits {
+		if n, ok := twoGroups(cell, whole, scale); ok {
+			return appendInt64(n, scratch), nil
+		}
+	}
 	g, negative, err := newDecimalGroups(cell, precision, scale)
 	if err != nil {
 		return nil, err

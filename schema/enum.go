@@ -12,28 +12,32 @@ func mapEnum(c *Column) mapping {
 		fallback: Value{Kind: String, Bytes: []byte{}},
 		parse:    parseText,
 		decode: func(null Value) Decoder {
-			return func(cell []byte, _ *Scratch) (Value, error) {
+			return func(cell []byte, _ *Scratch, out *Value) error {
 				index := 0
 				switch len(cell) {
 				case 0:
 					if cell == nil {
-						return null, nil
+						*out = null
+						return nil
 					}
-					return Value{}, wrongSize("ENUM", 0, 1)
+					return wrongSize("ENUM", 0, 1)
 				case 1:
 					index = int(cell[0])
 				case 2:
 					index = int(cell[0]) | int(cell[1])<<8
 				default:
-					return Value{}, wrongSize("ENUM", len(cell), 2)
+					return wrongSize("ENUM", len(cell), 2)
 				}
 				switch {
 				case index == 0: // a value that was not one of the labels
-					return Value{Kind: String, Bytes: []byte{}}, nil
+					*out = Value{Kind: String, Bytes: []byte{}}
+					return nil
 				case index > len(labels):
-					return null, nil
+					*out = null
+					return nil
 				}
-				return Value{Kind: String, Bytes: labels[index-1]}, nil
+				*out = Value{Kind: String, Bytes: labels[index-1]}
+				return nil
 			}
 		},
 	}
@@ -46,27 +50,30 @@ func mapSet(c *Column) mapping {
 		fallback: Value{Kind: String, Bytes: []byte{}},
 		parse:    parseText,
 		decode: func(null Value) Decoder {
-			return func(cell []byte, scratch *Scratch) (Value, error) {
+			return func(cell []byte, scratch *Scratch, out *Value) error {
 				if cell == nil {
-					return null, nil
+					*out = null
+					return nil
 				}
 				if len(cell) < 1 || len(cell) > 8 {
-					return Value{}, fmt.Errorf("SET of %d bytes, want 1 to 8", len(cell))
+					return fmt.Errorf("SET of %d bytes, want 1 to 8", len(cell))
 				}
 				set := uint64(0)
 				for i, b := range cell {
 					set |= uint64(b) << (8 * i)
 				}
 				if set>>len(labels) != 0 {
-					return Value{}, fmt.Errorf("SET has member %b, but there are only %d", set, len(labels))
+					return fmt.Errorf("SET has member %b, but there are only %d", set, len(labels))
 				}
 				if set&(set-1) == 0 { // one member or none
 					for i, label := range labels {
 						if set == 1<<i {
-							return Value{Kind: String, Bytes: label}, nil
+							*out = Value{Kind: String, Bytes: label}
+							return nil
 						}
 					}
-					return Value{Kind: String, Bytes: []byte{}}, nil
+					*out = Value{Kind: String, Bytes: []byte{}}
+					return nil
 				}
 				start := len(scratch.buf)
 				for i, label := range labels {
@@ -78,7 +85,8 @@ func mapSet(c *Column) mapping {
 					}
 					scratch.buf = append(scratch.buf, label...)
 				}
-				return Value{Kind: String, Bytes: scratch.since(start)}, nil
+				*out = Value{Kind: String, Bytes: scratch.since(start)}
+				return nil
 			}
 		},
 	}

@@ -14,14 +14,16 @@ func mapFloat(def *ColumnDef) mapping {
 	}
 	kind := m.fallback.Kind
 	m.decode = func(null Value) Decoder {
-		return func(cell []byte, _ *Scratch) (Value, error) {
+		return func(cell []byte, _ *Scratch, out *Value) error {
 			if cell == nil {
-				return null, nil
+				*out = null
+				return nil
 			}
 			if len(cell) != 4 {
-				return Value{}, wrongSize("FLOAT", len(cell), 4)
+				return wrongSize("FLOAT", len(cell), 4)
 			}
-			return Value{Kind: kind, Float: float64(math.Float32frombits(binary.LittleEndian.Uint32(cell)))}, nil
+			*out = Value{Kind: kind, Float: float64(math.Float32frombits(binary.LittleEndian.Uint32(cell)))}
+			return nil
 		}
 	}
 	return m
@@ -33,14 +35,16 @@ func mapDouble() mapping {
 		fallback: Value{Kind: Double},
 		parse:    parseDouble,
 		decode: func(null Value) Decoder {
-			return func(cell []byte, _ *Scratch) (Value, error) {
+			return func(cell []byte, _ *Scratch, out *Value) error {
 				if cell == nil {
-					return null, nil
+					*out = null
+					return nil
 				}
 				if len(cell) != 8 {
-					return Value{}, wrongSize("DOUBLE", len(cell), 8)
+					return wrongSize("DOUBLE", len(cell), 8)
 				}
-				return Value{Kind: Double, Float: math.Float64frombits(binary.LittleEndian.Uint64(cell))}, nil
+				*out = Value{Kind: Double, Float: math.Float64frombits(binary.LittleEndian.Uint64(cell))}
+				return nil
 			}
 		},
 	}

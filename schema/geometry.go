@@ -26,14 +26,16 @@ func mapGeometry(c *Column) mapping {
 		// An empty GEOMETRYCOLLECTION.
 		fallback: Value{Kind: Geometry, Int: NoSRID, Bytes: []byte{1, 7, 0, 0, 0, 0, 0, 0, 0}},
 		decode: func(null Value) Decoder {
-			return func(cell []byte, _ *Scratch) (Value, error) {
+			return func(cell []byte, _ *Scratch, out *Value) error {
 				if cell == nil {
-					return null, nil
+					*out = null
+					return nil
 				}
 				if len(cell) < sridBytes+5 {
-					return Value{}, fmt.Errorf("GEOMETRY of %d bytes, want at least %d", len(cell), sridBytes+5)
+					return fmt.Errorf("GEOMETRY of %d bytes, want at least %d", len(cell), sridBytes+5)
 				}
-				return Value{Kind: Geometry, Int: srid(cell), Bytes: cell[sridBytes:]}, nil
+				*out = Value{Kind: Geometry, Int: srid(cell), Bytes: cell[sridBytes:]}
+				return nil
 			}
 		},
 	}
@@ -49,19 +51,21 @@ func mapPoint() mapping {
 		}},
 		fallback: Value{Kind: Point, Int: NoSRID, Bytes: origin},
 		decode: func(null Value) Decoder {
-			return func(cell []byte, _ *Scratch) (Value, error) {
+			return func(cell []byte, _ *Scratch, out *Value) error {
 				if cell == nil {
-					return null, nil
+					*out = null
+					return nil
 				}
 				if len(cell) != sridBytes+wkbPointBytes {
-					return Value{}, wrongSize("POINT", len(cell), sridBytes+wkbPointBytes)
+					return wrongSize("POINT", len(cell), sridBytes+wkbPointBytes)
 				}
 				wkb := cell[sridBytes:]
 				if wkb[0] != 1 || binary.LittleEndian.Uint32(wkb[1:]) != mysqlPoint {
-					return Value{}, fmt.Errorf("POINT holds another geometry (byte order %d, type %d)",
+					return fmt.Errorf("POINT holds another geometry (byte order %d, type %d)",
 						wkb[0], binary.LittleEndian.Uint32(wkb[1:]))
 				}
-				return Value{Kind: Point, Int: srid(cell), Bytes: wkb}, nil
+				*out = Value{Kind: Point, Int: srid(cell), Bytes: wkb}
+				return nil
 			}
 		},
 	}
@@ -80,14 +84,16 @@ func mapVector() mapping {
 		typ:      Type{Type: "array", Items: &Type{Type: "float"}, Name: floatVectorName, Version: 1},
 		fallback: Value{Kind: Vector, Bytes: []byte{}},
 		decode: func(null Value) Decoder {
-			return func(cell []byte, _ *Scratch) (Value, error) {
+			return func(cell []byte, _ *Scratch, out *Value) error {
 				if cell == nil {
-					return null, nil
+					*out = null
+					return nil
 				}
 				if len(cell)%4 != 0 {
-					return Value{}, fmt.Errorf("VECTOR of %d bytes, want a multiple of 4", len(cell))
+					return fmt.Errorf("VECTOR of %d bytes, want a multiple of 4", len(cell))
 				}
-				return Value{Kind: Vector, Bytes: cell}, nil
+				*out = Value{Kind: Vector, Bytes: cell}
+				return nil
 			}
 		},
 	}

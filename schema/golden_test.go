@@ -129,7 +129,7 @@ func TestGoldenColumns(t *testing.T) {
 		cells++
 		c := columns[line.Column]
 		var scratch Scratch
-		v, err := c.decode(line.Cell, &scratch)
+		v, err := call(c.decode, line.Cell, &scratch)
 		if err != nil {
 			t.Errorf("%s of %x: %v", line.Column, line.Cell, err)
 			continue

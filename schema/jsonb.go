@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"unicode/utf8"
 )
 
 // The types of values in MySQL's binary JSON (sql-common/json_binary.h in its sources).
@@ -138,7 +137,13 @@ func (p *jsonPrinter) scalar(kind byte, data []byte) error {
 	return nil
 }
 
-func (p *jsonPrinter) int(n int64) { p.out = strconv.AppendInt(p.out, n, 10) }
+func (p *jsonPrinter) int(n int64) {
+	if uint64(n) < 10 {
+		p.out = append(p.out, byte('0'+n))
+		return
+	}
+	p.out = strconv.AppendInt(p.out, n, 10)
+}
 
 // container writes an object or array: a count, the size in bytes, for objects an entry of offset and length for each
 // key, then an entry of type and value or offset for each value. Offsets count from the beginning of the container and
@@ -366,6 +371,12 @@ const upperHex = "0123456789ABCDEF"
 
 // string writes a quoted string; only quotes, backslashes and control characters are escaped.
 func (p *jsonPrinter) string(s []byte) {
+	if plainJSON(s) {
+		p.out = append(p.out, '"')
+		p.out = append(p.out, s...)
+		p.out = append(p.out, '"')
+		return
+	}
 	p.out = append(p.out, '"')
 	start := 0
 	for i, b := range s {
@@ -395,9 +406,28 @@ func (p *jsonPrinter) string(s []byte) {
 	p.out = append(p.out, '"')
 }
 
+// plainJSON says whether s is ASCII without anything to escape.
+func plainJSON(s []byte) bool {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for len(s) >= 8 {
+		w := binary.LittleEndian.Uint64(s)
+		quote, backslash := w^ones*'"', w^ones*'\\'
+		if (w|(w-ones*' ')|(quote-ones)|(backslash-ones))&highs != 0 { // may say no for an escape's neighbour only
+			return false
+		}
+		s = s[8:]
+	}
+	for _, b := range s {
+		if b < ' ' || b >= 0x80 || b == '"' || b == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
 // text writes characters that need no escape; what is not UTF-8 is replaced, as in columns.
 func (p *jsonPrinter) text(s []byte) {
-	if utf8.Valid(s) {
+	if validUTF8(s) {
 		p.out = append(p.out, s...)
 		return
 	}

@@ -47,13 +47,18 @@ var daysBefore = [13]int16{0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 
 
 // days is the number of days from 1970-01-01; c must be ok.
 func (c civil) days() int64 {
-	year := adjustYear(c.year)
-	before := year - 1 // whole years since 0001-01-01
-	n := before*365 + before/4 - before/100 + before/400 + int(daysBefore[c.month]) + c.day - 1
-	if c.month > 2 && isLeap(year) {
-		n++
+	return daysFrom(uint32(adjustYear(c.year)), uint32(c.month), uint32(c.day))
+}
+
+// daysFrom is the number of days of a date that exists from 1970-01-01.
+func daysFrom(y, m, d uint32) int64 {
+	// Years that begin in March put the leap day at the end. All is positive, so that 32 bits do.
+	if m <= 2 {
+		y--
+		m += 12
 	}
-	return int64(n - 719162)
+	century := y / 100
+	return int64(365*y+y/4-century+century/4+(153*m-457)/5+d) - 719469
 }
 
 func isLeap(year int) bool { return year%4 == 0 && (year%100 != 0 || year%400 == 0) }
@@ -67,25 +72,48 @@ const microsPerDay = 86400 * 1e6
 // unixMicros is c read as UTC; c must be ok.
 func (c civil) unixMicros() int64 { return c.days()*microsPerDay + c.microsOfDay() }
 
-// civilOfUnix is the UTC date and time of a TIMESTAMP.
+// civilOfUnix is the UTC date and time of a TIMESTAMP, which is an unsigned number of 32 bits.
 func civilOfUnix(seconds int64, micros int) civil {
-	days, rest := seconds/86400, int(seconds%86400)
-	z := days + 719468
-	era := z / 146097
-	dayOfEra := z - era*146097
-	yearOfEra := (dayOfEra - dayOfEra/1460 + dayOfEra/36524 - dayOfEra/146096) / 365
-	dayOfYear := dayOfEra - (365*yearOfEra + yearOfEra/4 - yearOfEra/100)
-	m := (5*dayOfYear + 2) / 153
-	c := civil{
-		year: int(yearOfEra + era*400), month: int(m + 3), day: int(dayOfYear - (153*m+2)/5 + 1),
-		hour: rest / 3600, minute: rest / 60 % 60, second: rest % 60, micros: micros,
+	y, m, d := dateOfUnix(uint32(seconds))
+	rest := int(uint32(seconds) % 86400)
+	return civil{
+		year: int(y), month: int(m), day: int(d), hour: rest / 3600, minute: rest / 60 % 60, second: rest % 60, micros: micros,
 	}
-	if c.month > 12 {
-		c.month -= 12
-		c.year++
-	}
-	return c
 }
+
+// dateOfUnix is the UTC date of a TIMESTAMP.
+func dateOfUnix(seconds uint32) (year, month, day uint32) {
+	// Years begin in March, cycles have four years and begin in March 1968. Until 2106, where 32 bits end, 2100 is the
+	// only one of them without a leap day.
+	const march1968, march2100 = 671, 47541 // days before 1970, days after it
+	n := seconds/86400 + march1968
+	if n >= march2100+march1968 {
+		n++
+	}
+	cycle, dayOfCycle := n/1461, n%1461
+	y := min(dayOfCycle/365, 3)
+	dayOfYear := dayOfCycle - 365*y
+	m := (5*dayOfYear + 2) / 153
+	year, month, day = 1968+4*cycle+y, m+3, dayOfYear-(153*m+2)/5+1
+	if month > 12 {
+		month -= 12
+		year++
+	}
+	return year, month, day
+}
+
+// appendSeconds writes a TIMESTAMP without fraction digits: the same as appendTimestamp, faster.
+func appendSeconds(dst []byte, seconds uint32) []byte {
+	year, month, day := dateOfUnix(seconds)
+	rest := seconds % 86400
+	y, z, m, d := pair(year/100), pair(year%100), pair(month), pair(day)
+	h, mi, s := pair(rest/3600), pair(rest/60%60), pair(rest%60)
+	return append(dst, y[0], y[1], z[0], z[1], '-', m[0], m[1], '-', d[0], d[1], 'T',
+		h[0], h[1], ':', mi[0], mi[1], ':', s[0], s[1], 'Z')
+}
+
+// pair is the two decimal digits of n, which is below 100.
+func pair(n uint32) [2]byte { return [2]byte{byte('0' + n/10), byte('0' + n%10)} }
 
 // fractionSize is the number of bytes of a fraction with so many digits.
 func fractionSize(digits int) int { return (digits + 1) / 2 }
@@ -120,8 +148,9 @@ func readDate(cell []byte) (civil, error) {
 // 6 minute, 6 second.
 func unpackDatetime(v uint64, micros int) (civil, error) {
 	date, time := v>>17, int(v&(1<<17-1))
+	months := uint32(date >> 5)
 	c := civil{
-		year: int(date>>5) / 13, month: int(date>>5) % 13, day: int(date & 31),
+		year: int(months / 13), month: int(months % 13), day: int(date & 31),
 		hour: time >> 12, minute: time >> 6 & 63, second: time & 63, micros: micros,
 	}
 	if c.hour > 23 || c.minute > 59 || c.second > 59 || micros > 999999 || c.year > 9999 {

@@ -18,11 +18,13 @@ func mapText(c *Column) (mapping, error) {
 		fallback: Value{Kind: String, Bytes: []byte{}},
 		parse:    parseText,
 		decode: func(null Value) Decoder {
-			return func(cell []byte, scratch *Scratch) (Value, error) {
+			return func(cell []byte, scratch *Scratch, out *Value) error {
 				if cell == nil {
-					return null, nil
+					*out = null
+					return nil
 				}
-				return Value{Kind: String, Bytes: text(cell, scratch)}, nil
+				*out = Value{Kind: String, Bytes: text(cell, scratch)}
+				return nil
 			}
 		},
 	}, nil
@@ -39,16 +41,19 @@ func mapBinary(c *Column) mapping {
 		fallback: Value{Kind: Bytes, Bytes: []byte{}},
 		parse:    parseBytes,
 		decode: func(null Value) Decoder {
-			return func(cell []byte, scratch *Scratch) (Value, error) {
+			return func(cell []byte, scratch *Scratch, out *Value) error {
 				if cell == nil {
-					return null, nil
+					*out = null
+					return nil
 				}
 				if len(cell) >= length {
-					return Value{Kind: Bytes, Bytes: cell}, nil
+					*out = Value{Kind: Bytes, Bytes: cell}
+					return nil
 				}
 				b := scratch.take(length)
 				clear(b[copy(b, cell):])
-				return Value{Kind: Bytes, Bytes: b}, nil
+				*out = Value{Kind: Bytes, Bytes: b}
+				return nil
 			}
 		},
 	}

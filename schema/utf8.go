@@ -1,12 +1,15 @@
 package schema
 
-import "unicode/utf8"
+import (
+	"encoding/binary"
+	"unicode/utf8"
+)
 
 // decodeUTF8 makes valid UTF-8 of bytes from a column that says it is UTF-8 (which MySQL checks on the way in, but not
 // in files of old versions). Malformed sequences are replaced as Java's new String(bytes, UTF_8) replaces them, which is
 // what Debezium writes: one U+FFFD for the longest prefix of a valid sequence, and one for an encoded surrogate.
 func decodeUTF8(text []byte, scratch *Scratch) []byte {
-	if utf8.Valid(text) {
+	if validUTF8(text) {
 		return text
 	}
 	start := len(scratch.buf)
@@ -19,6 +22,33 @@ func decodeUTF8(text []byte, scratch *Scratch) []byte {
 		text = text[n:]
 	}
 	return scratch.since(start)
+}
+
+// validUTF8 is utf8.Valid, but fast also after the first character that is not ASCII.
+func validUTF8(s []byte) bool {
+	for {
+		for len(s) >= 8 && binary.LittleEndian.Uint64(s)&0x8080808080808080 == 0 {
+			s = s[8:]
+		}
+		for len(s) > 0 && s[0] < utf8.RuneSelf {
+			s = s[1:]
+		}
+		switch {
+		case len(s) == 0:
+			return true
+		case len(s) >= 2 && s[0] >= 0xc2 && s[0] < 0xe0:
+			if s[1]&0xc0 != 0x80 {
+				return false
+			}
+			s = s[2:]
+		default:
+			r, n := utf8.DecodeRune(s)
+			if r == utf8.RuneError && n == 1 {
+				return false
+			}
+			s = s[n:]
+		}
+	}
 }
 
 // malformedLength is how many bytes of text, which begins with a malformed sequence, one replacement stands for.

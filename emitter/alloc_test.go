@@ -1,0 +1,40 @@
+package emitter
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tidemark-cdc/tidemark/binlog"
+	"github.com/tidemark-cdc/tidemark/offset"
+)
+
+// TestRowAllocates nothing in steady state: not for inserts, nor for deletes and key changes.
+func TestRowAllocatesNothing(t *testing.T) {
+	ev, body := benchEvent(t)
+	if got := func() string {
+		var b Batch
+		encodeEvent(t, benchEmitter(t, false), &b, ev)
+		return string(b.Records[0].Value)
+	}(); !strings.Contains(got, benchJSON) {
+		t.Fatalf("got %s\nwant %s", got, benchJSON)
+	}
+	images := benchImage(benchImage(nil, 1), 2)
+	update, err := binlog.NewRows(binlog.Info{Thread: -1}, binlog.Update, ev.Table, offset.Offset{}, images)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		ev   *binlog.Rows
+		body []byte
+	}{"insert": {ev, body}, "key change": {update, images}} {
+		em := benchEmitter(t, true)
+		var batch Batch
+		if n := testing.AllocsPerRun(100, func() {
+			c.ev.Reset(c.body)
+			batch.Reset()
+			encodeEvent(t, em, &batch, c.ev)
+		}); n != 0 {
+			t.Errorf("%s: %v allocations an event", name, n)
+		}
+	}
+}

@@ -1,0 +1,454 @@
+package emitter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/goleak"
+
+	"github.com/tidemark-cdc/tidemark/emitter/internal/kclient"
+	"github.com/tidemark-cdc/tidemark/emitter/kafka"
+	"github.com/tidemark-cdc/tidemark/offset"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const testTopic = "p.db.t"
+
+// cluster is a broker in this process with one topic of two partitions, each on a broker of its own.
+func cluster(t *testing.T) *kfake.Cluster {
+	t.Helper()
+	c, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(2, testTopic),
+		kfake.BrokerConfigs(map[string]string{"message.max.bytes": "10000000"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	for p := range int32(2) {
+		if err := c.MoveTopicPartition(testTopic, p, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+func delivery(t *testing.T, c *kfake.Cluster, cfg DeliveryConfig, properties ...string) *AtLeastOnce {
+	t.Helper()
+	p := map[string]string{"bootstrap.servers": strings.Join(c.ListenAddrs(), ",")}
+	for i := 0; i < len(properties); i += 2 {
+		p[properties[i]] = properties[i+1]
+	}
+	client, err := kafka.NewClient(kafka.ClientConfig{Properties: p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := NewAtLeastOnce(client, cfg)
+	t.Cleanup(func() {
+		d.Close()
+		client.Close()
+	})
+	return d
+}
+
+// keyFor gives the i-th key that goes to a partition of the topic.
+func keyFor(partition, i int) []byte {
+	for n := 0; ; n++ {
+		key := fmt.Appendf(nil, "k%d", n)
+		if kclient.Partition(key, 2) == partition {
+			if i == 0 {
+				return key
+			}
+			i--
+		}
+	}
+}
+
+func at(pos int64) offset.Offset { return offset.Offset{File: "mysql-bin.000001", Pos: pos} }
+
+// add appends a record; it is at the offset after it.
+func add(t *testing.T, d Delivery, key []byte, value string, after int64) {
+	t.Helper()
+	b, err := d.Batch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := len(b.mem)
+	b.mem = append(b.mem, value...)
+	b.Records = append(b.Records, Record{Topic: testTopic, Key: key, Value: b.mem[start:len(b.mem):len(b.mem)], Offset: at(after)})
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func flush(t *testing.T, d Delivery) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	must(t, d.Flush(ctx))
+}
+
+// wantSafe waits until the safe position is pos.
+func wantSafe(t *testing.T, d Delivery, pos int64) {
+	t.Helper()
+	var got offset.Offset
+	for range 500 {
+		if got, _ = d.Safe(); got.Pos == pos {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("safe is %d, want %d", got.Pos, pos)
+}
+
+// consume reads what the topic's partitions hold, by partition.
+func consume(t *testing.T, c *kfake.Cluster, records int) [2][]*kgo.Record {
+	t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics(testTopic))
+	must(t, err)
+	defer cl.Close()
+	var got [2][]*kgo.Record
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for n := 0; n < records; {
+		fetches := cl.PollFetches(ctx)
+		must(t, fetches.Err0())
+		fetches.EachRecord(func(r *kgo.Record) {
+			got[r.Partition] = append(got[r.Partition], r)
+			n++
+		})
+	}
+	return got
+}
+
+// hold makes the broker of a partition keep produce requests until the function returned is called.
+func hold(c *kfake.Cluster, node int32) (release func()) {
+	var once sync.Once
+	wait := make(chan struct{})
+	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		select {
+		case <-wait:
+			return nil, nil, false
+		default:
+		}
+		if c.CurrentNode() == node {
+			c.SleepControl(func() { <-wait })
+		}
+		return nil, nil, false
+	})
+	return func() { once.Do(func() { close(wait) }) }
+}
+
+func TestDeliveryWritesWhatItIsGiven(t *testing.T) {
+	c := cluster(t)
+	d := delivery(t, c, DeliveryConfig{})
+	const n = 2000 // several batches
+	shared := []Header{{"a", []byte("1")}, {"b", []byte("2")}}
+	for i := range n {
+		b, err := d.Batch(t.Context())
+		must(t, err)
+		start := len(b.mem)
+		b.mem = fmt.Appendf(b.mem, "%d%s", i, strings.Repeat("x", 500))
+		r := Record{
+			Topic: testTopic, Key: keyFor(i%2, i%3), Value: b.mem[start:len(b.mem):len(b.mem)], Headers: shared,
+			Offset: at(int64(i)),
+		}
+		switch i % 5 {
+		case 3:
+			r.Value = nil
+		case 4:
+			start := len(b.headers)
+			b.headers = append(b.headers, Header{newKeyHeader, r.Value[:1]}, shared[0])
+			r.Headers, r.moved = b.headers[start:len(b.headers):len(b.headers)], true
+		}
+		b.Records = append(b.Records, r)
+		if i%7 == 0 {
+			must(t, d.Deliver(t.Context()))
+		}
+	}
+	must(t, d.Boundary(t.Context(), at(n)))
+	flush(t, d)
+	wantSafe(t, d, n)
+	got := consume(t, c, n)
+	next := [2]int{}
+	for i := range n {
+		p := i % 2
+		r := got[p][next[p]]
+		next[p]++
+		value := fmt.Sprintf("%d%s", i, strings.Repeat("x", 500))
+		if i%5 == 3 {
+			if r.Value != nil {
+				t.Fatalf("record %d: a value where null belongs", i)
+			}
+		} else if string(r.Value) != value {
+			t.Fatalf("record %d of partition %d is %.20s…, want %.20s…", i, p, r.Value, value)
+		}
+		headers := "[{a 1} {b 2}]"
+		if i%5 == 4 {
+			headers = fmt.Sprintf("[{%s %s} {a 1}]", newKeyHeader, value[:1])
+		}
+		var texts []string
+		for _, h := range r.Headers {
+			texts = append(texts, fmt.Sprintf("{%s %s}", h.Key, h.Value))
+		}
+		if s := "[" + strings.Join(texts, " ") + "]"; s != headers || string(r.Key) != string(keyFor(p, i%3)) {
+			t.Fatalf("record %d has key %s and headers %s, want %s and %s", i, r.Key, s, keyFor(p, i%3), headers)
+		}
+	}
+}
+
+// TestI1_SafeWaitsForTheOldest acknowledges newer records on one partition while an older one on another is not.
+func TestI1_SafeWaitsForTheOldest(t *testing.T) {
+	c := cluster(t)
+	release := hold(c, 0)
+	defer release()
+	d := delivery(t, c, DeliveryConfig{})
+	add(t, d, keyFor(1, 0), "first", 1)
+	must(t, d.Boundary(t.Context(), at(2)))
+	wantSafe(t, d, 2)
+	add(t, d, keyFor(0, 0), "held", 3)
+	for i := range 10 {
+		add(t, d, keyFor(1, i), "newer", int64(4+i))
+	}
+	must(t, d.Boundary(t.Context(), at(14)))
+	consume(t, c, 11) // all but the held one are written
+	time.Sleep(50 * time.Millisecond)
+	if o, _ := d.Safe(); o.Pos != 2 {
+		t.Fatalf("safe is %d while the record before 3 is not acknowledged", o.Pos)
+	}
+	release()
+	flush(t, d)
+	wantSafe(t, d, 14)
+}
+
+// refuse answers produce requests with records on a partition with an error code.
+func refuse(c *kfake.Cluster, partition int32, code int16) {
+	c.ControlKey(int16(kmsg.Produce), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		req := kreq.(*kmsg.ProduceRequest)
+		resp := req.ResponseKind().(*kmsg.ProduceResponse)
+		for _, topic := range req.Topics {
+			rt := kmsg.NewProduceResponseTopic()
+			rt.Topic, rt.TopicID = topic.Topic, topic.TopicID
+			for _, p := range topic.Partitions {
+				if p.Partition != partition {
+					return nil, nil, false
+				}
+				rp := kmsg.NewProduceResponseTopicPartition()
+				rp.Partition, rp.ErrorCode = p.Partition, code
+				rt.Partitions = append(rt.Partitions, rp)
+			}
+			resp.Topics = append(resp.Topics, rt)
+		}
+		return resp, nil, true
+	})
+}
+
+// TestI7_FirstFailureEndsAll refuses a record of one partition: nothing newer is handed over, the safe offset stays
+// before it, and the error says which record, why, and what to do.
+func TestI7_FirstFailureEndsAll(t *testing.T) {
+	c := cluster(t)
+	refuse(c, 0, kerr.TopicAuthorizationFailed.Code)
+	d := delivery(t, c, DeliveryConfig{})
+	add(t, d, keyFor(1, 0), "fine", 1)
+	must(t, d.Boundary(t.Context(), at(2)))
+	wantSafe(t, d, 2)
+	add(t, d, keyFor(0, 0), "refused", 3)
+	must(t, d.Deliver(t.Context()))
+	<-d.Done()
+	err := d.Err()
+	for _, want := range []string{testTopic, "key " + string(keyFor(0, 0)), "mysql-bin.000001:3", "kafka-acls.sh"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("no %q in %q", want, err)
+		}
+	}
+	if !errors.Is(err, kerr.TopicAuthorizationFailed) {
+		t.Errorf("%v", err)
+	}
+	if _, got := d.Batch(t.Context()); got != err {
+		t.Errorf("Batch: %v", got)
+	}
+	if got := d.Deliver(t.Context()); got != err {
+		t.Errorf("Deliver: %v", got)
+	}
+	if got := d.Boundary(t.Context(), at(9)); got != err {
+		t.Errorf("Boundary: %v", got)
+	}
+	if got := d.Flush(t.Context()); got != err {
+		t.Errorf("Flush: %v", got)
+	}
+	if o, _ := d.Safe(); o.Pos != 2 {
+		t.Errorf("safe is %d", o.Pos)
+	}
+	if got := consume(t, c, 1); len(got[0]) != 0 || len(got[1]) != 1 {
+		t.Errorf("written: %d and %d records", len(got[0]), len(got[1]))
+	}
+}
+
+// TestI7_OversizedRecord is refused before franz-go sees it, so that nothing newer, also of the same Deliver, is written.
+func TestI7_OversizedRecord(t *testing.T) {
+	c := cluster(t)
+	d := delivery(t, c, DeliveryConfig{}, "max.request.size", "20000")
+	add(t, d, keyFor(0, 0), strings.Repeat("x", 19000), 1)
+	flush(t, d)
+	add(t, d, keyFor(0, 0), strings.Repeat("x", 20000), 2)
+	add(t, d, keyFor(0, 0), "newer", 3)
+	err := d.Deliver(t.Context())
+	if !errors.Is(err, kerr.MessageTooLarge) || !strings.Contains(err.Error(), "max.request.size") ||
+		!strings.Contains(err.Error(), "max.message.bytes") || !strings.Contains(err.Error(), testTopic) {
+		t.Fatalf("%v", err)
+	}
+	if got := consume(t, c, 1); len(got[0]) != 1 {
+		t.Errorf("%d records are written", len(got[0]))
+	}
+}
+
+// TestBatchWaitsForMemory fills the memory while nothing is acknowledged.
+func TestBatchWaitsForMemory(t *testing.T) {
+	c := cluster(t)
+	release := hold(c, 0)
+	defer release()
+	d := delivery(t, c, DeliveryConfig{MaxBytes: 1 << 20})
+	value := strings.Repeat("x", 10_000)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	n := 0
+	for {
+		b, err := d.Batch(ctx)
+		if err != nil {
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+			break
+		}
+		start := len(b.mem)
+		b.mem = append(b.mem, value...)
+		b.Records = append(b.Records, Record{Topic: testTopic, Key: keyFor(0, 0), Value: b.mem[start:], Offset: at(int64(n))})
+		if n++; n > 1000 {
+			t.Fatal("no end")
+		}
+	}
+	if n < 50 || n*len(value) > 5<<18 {
+		t.Errorf("waits with %d records of %d bytes", n, len(value))
+	}
+	release()
+	add(t, d, keyFor(0, 0), "last", int64(n))
+	flush(t, d)
+	wantSafe(t, d, int64(n))
+	if got := consume(t, c, n+1); len(got[0]) != n+1 {
+		t.Errorf("%d records", len(got[0]))
+	}
+	if d.used > 1 {
+		t.Errorf("%d memories are in use", d.used)
+	}
+}
+
+// TestBatchLargerThanMemory lets one row through that is larger than the bound.
+func TestBatchLargerThanMemory(t *testing.T) {
+	d := delivery(t, cluster(t), DeliveryConfig{MaxBytes: 1 << 20}, "max.request.size", "8000000")
+	for i := range 3 {
+		add(t, d, keyFor(0, 0), strings.Repeat("x", 3<<20), int64(i+1))
+	}
+	flush(t, d)
+	wantSafe(t, d, 3)
+}
+
+// TestDeliverGoesOn where it was when its context ended while the window was full.
+func TestDeliverGoesOn(t *testing.T) {
+	c := cluster(t)
+	release := hold(c, 0)
+	defer release()
+	d := delivery(t, c, DeliveryConfig{Window: 4})
+	for i := range 20 {
+		add(t, d, keyFor(0, 0), fmt.Sprint(i), int64(i+1))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := d.Deliver(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("%v", err)
+	}
+	release()
+	flush(t, d)
+	wantSafe(t, d, 20)
+	for i, r := range consume(t, c, 20)[0] {
+		if string(r.Value) != fmt.Sprint(i) {
+			t.Fatalf("record %d is %s", i, r.Value)
+		}
+	}
+}
+
+// TestDeliverEndsWithTheDelivery does not hang in a full window when the record at its head has failed.
+func TestDeliverEndsWithTheDelivery(t *testing.T) {
+	c := cluster(t)
+	wait := make(chan struct{})
+	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.SleepControl(func() { <-wait })
+		return nil, nil, false
+	})
+	d := delivery(t, c, DeliveryConfig{Window: 4})
+	for i := range 20 {
+		add(t, d, keyFor(0, 0), fmt.Sprint(i), int64(i+1))
+	}
+	time.AfterFunc(50*time.Millisecond, d.Close)
+	if err := d.Deliver(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("%v", err)
+	}
+	close(wait)
+}
+
+// TestI8_BoundariesWithoutRecords move the safe offset at once.
+func TestI8_BoundariesWithoutRecords(t *testing.T) {
+	d := delivery(t, cluster(t), DeliveryConfig{})
+	if _, ok := d.Safe(); ok {
+		t.Error("safe before anything is")
+	}
+	for i := range int64(3) {
+		must(t, d.Boundary(t.Context(), at(i+1)))
+		if o, ok := d.Safe(); !ok || o.Pos != i+1 {
+			t.Errorf("safe is %d, %v", o.Pos, ok)
+		}
+	}
+}
+
+type topicsFunc func(string) error
+
+func (f topicsFunc) Ensure(_ context.Context, topic string) error { return f(topic) }
+
+// TestTopicIsEnsured before the first record, and asked again after an error.
+func TestTopicIsEnsured(t *testing.T) {
+	asked := 0
+	denied := errors.New("denied")
+	d := delivery(t, cluster(t), DeliveryConfig{Topics: topicsFunc(func(topic string) error {
+		if asked++; asked == 1 {
+			return denied
+		}
+		if topic != testTopic {
+			t.Errorf("asked for %s", topic)
+		}
+		return nil
+	})})
+	add(t, d, keyFor(0, 0), "a", 1)
+	if err := d.Deliver(t.Context()); !errors.Is(err, denied) {
+		t.Errorf("%v", err)
+	}
+	flush(t, d)
+	add(t, d, keyFor(0, 0), "b", 2)
+	flush(t, d)
+	wantSafe(t, d, 2)
+	if asked != 2 {
+		t.Errorf("asked %d times", asked)
+	}
+}

@@ -1,0 +1,28 @@
+// Package emitter turns row events into Debezium's Kafka records, byte for byte, and delivers them.
+//
+// An [Emitter] compiles each version of a table once: a shape (the tree of the envelope or key, whose leaves say where
+// their values come from) becomes a program (text, and the cells that go in between) for the configured format. A row
+// then costs the decoding of its cells and a few copies, and allocates nothing. A [Delivery] owns the memory that records
+// are appended to, hands them to Kafka in order, and knows up to which offset everything is acknowledged.
+//
+//	em, err := emitter.New(emitter.Config{Prefix: "dbserver1", …})
+//	d := emitter.NewAtLeastOnce(client, emitter.DeliveryConfig{Topics: topics})
+//	for {
+//		switch ev := next().(type) {
+//		case *binlog.Rows:
+//			err = em.Begin(ev)
+//			for ev.Next() {
+//				b, err := d.Batch(ctx)
+//				err = em.Row(b, ev)
+//			}
+//			err = d.Deliver(ctx)
+//		case *binlog.Boundary:
+//			err = d.Boundary(ctx, ev.Offset)
+//		}
+//		if o, ok := d.Safe(); ok {
+//			… // now and then: store o
+//		}
+//	}
+//
+// Without Kafka, a caller keeps a [Batch] of its own, reads its Records after each row or event and resets it.
+package emitter

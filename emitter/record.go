@@ -1,0 +1,40 @@
+package emitter
+
+import "github.com/tidemark-cdc/tidemark/offset"
+
+// Record is one Kafka record. Key and Value are nil for null; they alias the [Batch] that the record is in.
+type Record struct {
+	Topic   string
+	Key     []byte
+	Value   []byte
+	Headers []Header      // shared by many records: not to be changed, ever
+	Offset  offset.Offset // the source offset that Connect would attach (I3)
+
+	moved bool // Headers are this row's own and live in the batch
+}
+
+// Header is one header of a record.
+type Header struct {
+	Name  string
+	Value []byte
+}
+
+// Batch is reusable memory for records: an [Emitter] appends records and their bytes, a [Delivery] hands them on and
+// reuses the memory when all are acknowledged. Not safe for concurrent use.
+type Batch struct {
+	Records []Record
+	mem     []byte   // keys, values and headers of Records; older arrays live on in the records after growth
+	headers []Header // those that only some records have, in the same way
+}
+
+// Size is the number of bytes of keys, values and headers held.
+func (b *Batch) Size() int { return len(b.mem) }
+
+// Reset forgets all records and keeps the memory.
+func (b *Batch) Reset() {
+	clear(b.Records)
+	clear(b.headers)
+	b.Records = b.Records[:0]
+	b.mem = b.mem[:0]
+	b.headers = b.headers[:0]
+}
