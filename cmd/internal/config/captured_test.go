@@ -1,0 +1,195 @@
+package config
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// captured is every connector configuration that Debezium 3.6.1 was captured with, by the name of the capture.
+func captured(t *testing.T) map[string]json.RawMessage {
+	t.Helper()
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(unzip(t, "captured.json.gz"), &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func unzip(t *testing.T, name string) []byte {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(bufio.NewReader(f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if _, err := bufio.NewReader(z).WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	return []byte(b.String())
+}
+
+// keysOf lists the keys that an error of Load names.
+func keysOf(err error) []string {
+	if err == nil {
+		return nil
+	}
+	var list []string
+	var walk func(error)
+	walk = func(err error) {
+		if joined, ok := err.(interface{ Unwrap() []error }); ok {
+			for _, e := range joined.Unwrap() {
+				walk(e)
+			}
+			return
+		}
+		var ke *KeyError
+		if errors.As(err, &ke) {
+			list = append(list, ke.Key)
+		} else {
+			list = append(list, "no KeyError: "+err.Error())
+		}
+	}
+	walk(err)
+	slices.Sort(list)
+	return list
+}
+
+// TestCaptured loads every captured configuration: it works unchanged, or is refused by the names of keys that are not
+// built yet, and by nothing else.
+func TestCaptured(t *testing.T) {
+	const (
+		converters = "key.converter value.converter"
+		adjustment = "field.name.adjustment.mode schema.name.adjustment.mode"
+		signals    = "notification.enabled.channels signal.data.collection"
+	)
+	refused := map[string]string{
+		"avro-basics":                  converters,
+		"avro-evolution":               converters,
+		"avro-evolution-incompatible":  converters,
+		"avro-names":                   adjustment + " " + converters,
+		"avro-names-unicode":           adjustment + " " + converters,
+		"avro-tx":                      "heartbeat.interval.ms provide.transaction.metadata " + converters,
+		"avro-types":                   converters,
+		"avro-types-modes":             "bigint.unsigned.handling.mode binary.handling.mode column.propagate.source.type include.query include.schema.comments time.precision.mode " + converters,
+		"basics-query":                 "include.query",
+		"blocking-snapshot":            signals,
+		"compressed":                   "provide.transaction.metadata",
+		"exactly-once":                 "exactly.once.support",
+		"fail-names-avro-collision":    adjustment,
+		"fail-time-connect":            "time.precision.mode",
+		"file-stream":                  "connector.class",
+		"heartbeat":                    "heartbeat.interval.ms",
+		"heartbeat-action-query":       "heartbeat.action.query heartbeat.interval.ms",
+		"heartbeat-each-event":         "heartbeat.interval.ms",
+		"heartbeat-idle":               "heartbeat.interval.ms",
+		"incremental-control":          signals,
+		"incremental-insert-delete":    signals,
+		"incremental-kafka-signal":     signals + " signal.enabled.channels",
+		"incremental-read-only":        "notification.enabled.channels signal.enabled.channels",
+		"incremental-snapshot":         signals,
+		"incremental-window":           signals,
+		"metrics":                      "provide.transaction.metadata signal.data.collection",
+		"names-avro":                   adjustment,
+		"offsets-transaction-metadata": "provide.transaction.metadata",
+		"replay-transaction-metadata":  "provide.transaction.metadata",
+		"smt-outbox/string-converter":  "key.converter transforms value.converter",
+		"snapshot-initial":             "notification.enabled.channels",
+		"topics-exclude":               "column.exclude.list provide.transaction.metadata skip.messages.without.change",
+		"topics-filters":               "column.include.list skip.messages.without.change skipped.operations topic.delimiter",
+		"topics-keys":                  "message.key.columns skipped.operations",
+		"topics-masks":                 "column.exclude.list column.mask.hash.SHA-256.with.salt.CzQMA0cB5K column.mask.hash.v2.SHA-256.with.salt.CzQMA0cB5K column.mask.with.0.chars column.mask.with.12.chars column.truncate.to.5.chars",
+		"transactions":                 "provide.transaction.metadata",
+		"transactions-file-mode":       "provide.transaction.metadata",
+		"types-alt1":                   "bigint.unsigned.handling.mode binary.handling.mode column.propagate.source.type decimal.handling.mode enable.time.adjuster include.schema.comments time.precision.mode",
+		"types-alt2":                   "binary.handling.mode datatype.propagate.source.type decimal.handling.mode time.precision.mode",
+		"types-alt3":                   "binary.handling.mode time.precision.mode",
+		"types-alt4":                   "bigint.unsigned.handling.mode time.precision.mode",
+	}
+	all := captured(t)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "connector.json")
+			if err := os.WriteFile(path, all[name], 0o600); err != nil {
+				t.Fatal(err)
+			}
+			want := strings.Fields(refused[name])
+			if strings.HasPrefix(name, "smt-") && len(want) == 0 {
+				want = []string{"transforms"}
+			}
+			slices.Sort(want)
+
+			c, warnings, err := LoadTail(path, Options{})
+			if diff := cmp.Diff(want, append([]string{}, keysOf(err)...)); diff != "" && len(want)+len(keysOf(err)) > 0 {
+				t.Fatalf("refused keys of tail (-want +got):\n%s\n%v", diff, err)
+			}
+			for _, w := range warnings {
+				if strings.Contains(w.Text, "unknown") {
+					t.Errorf("a captured key is unknown: %v", w)
+				}
+			}
+			if err == nil && (c.Prefix == "" || c.ServerID < 1<<31) {
+				t.Errorf("prefix %q, server id %d", c.Prefix, c.ServerID)
+			}
+
+			cfg, err := Load([]string{"testdata/distributed.properties", path}, Options{})
+			if !strings.Contains(string(all[name]), `"name"`) && name != "file-stream" {
+				want = append(want, "name")
+				slices.Sort(want)
+			}
+			if diff := cmp.Diff(want, append([]string{}, keysOf(err)...)); diff != "" && len(want)+len(keysOf(err)) > 0 {
+				t.Fatalf("refused keys of run (-want +got):\n%s\n%v", diff, err)
+			}
+			if err == nil && cfg.Connectors[0].Key != (Converter{Schemas: true, ReplaceNullWithDefault: true}) {
+				t.Errorf("key converter %+v", cfg.Connectors[0].Key)
+			}
+		})
+	}
+}
+
+// TestLenient: what is merely not built is ignored with a warning; what security hangs on is not.
+func TestLenient(t *testing.T) {
+	all := captured(t)
+	for _, name := range []string{"types-alt1", "topics-keys", "heartbeat-action-query", "transactions", "smt-route/regex"} {
+		path := filepath.Join(t.TempDir(), "c.json")
+		if err := os.WriteFile(path, all[name], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, warnings, err := LoadTail(path, Options{Lenient: true})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		n := 0
+		for _, w := range warnings {
+			if strings.Contains(w.Text, "ignored because of --lenient") {
+				n++
+			}
+		}
+		if n == 0 || c == nil {
+			t.Errorf("%s: no warning", name)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "c.json")
+	if err := os.WriteFile(path, all["topics-masks"], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := LoadTail(path, Options{Lenient: true})
+	if got := len(keysOf(err)); got != 6 {
+		t.Errorf("%d of 6 masks and excluded columns are still refused: %v", got, err)
+	}
+}

@@ -1,0 +1,141 @@
+// Package config turns connector and worker files into checked, typed settings.
+//
+// There is one table of properties ([Properties]). Parsing, validation and docs/properties.md come from it, so a key
+// cannot be read without being documented, nor documented without being checked. Names are Debezium's and Kafka
+// Connect's own; what is ours alone is marked so in the table.
+//
+// A key that is not built yet stops the start when its value would change events, delivery or security. A key without
+// meaning here is accepted. An unknown key is warned about with the nearest known name.
+package config
+
+import (
+	"time"
+)
+
+// Config is all that one process runs: a worker and its connectors. It is not changed after [Load] returned it.
+type Config struct {
+	Worker     *Worker
+	Connectors []*Connector // in the order of the files; names are unique
+	Warnings   []Warning    // to be logged once at the start
+}
+
+// Options say how strictly files are read.
+type Options struct {
+	// Lenient turns the refusal of a key that is not built yet into a warning. Keys that security hangs on, malformed
+	// values and a snapshot.mode that needs a snapshot stay refused.
+	Lenient bool
+	// Offline is for reading binlog files: host, user and the other connection keys are not required.
+	Offline bool
+}
+
+// Warning is something about a key that does not stop the start.
+type Warning struct {
+	File string // file that the key is in; "" for a URL
+	Key  string
+	Text string // a sentence that does not repeat the key
+}
+
+// String is the warning in one line.
+func (w Warning) String() string { return place(w.File, w.Key) + ": " + w.Text }
+
+// KeyError is one fault of a configuration. Load returns all of them joined; errors.As finds the first.
+type KeyError struct {
+	File string // file that the key is in or is missing from; "" for a URL
+	Key  string // "" when the file as a whole cannot be read
+	Text string // what is wrong and what to do; values of secret keys never appear in it
+}
+
+// Error is the fault in one line.
+func (e *KeyError) Error() string { return place(e.File, e.Key) + ": " + e.Text }
+
+func place(file, key string) string {
+	switch {
+	case file == "":
+		return key
+	case key == "":
+		return file
+	}
+	return file + ": " + key
+}
+
+// Worker is what Kafka Connect calls a worker: what all connectors of a process share.
+type Worker struct {
+	Bootstrap string // bootstrap.servers as written: host:port, separated by commas
+	GroupID   string // group.id; "" when it is not set
+
+	// Where offsets are kept: exactly one of the two is set.
+	OffsetFile  string
+	OffsetTopic *OffsetTopic
+
+	FlushInterval time.Duration // between two saves of an offset; 1 s when offset.flush.interval.ms is not set
+	FlushTimeout  time.Duration // how long a stop waits for acknowledgements
+
+	// Client holds the worker's own Kafka client settings (bootstrap.servers, security.protocol, sasl.*, ssl.*,
+	// client.id …) by their Java names: for reading and writing the offsets topic.
+	Client map[string]string
+}
+
+// OffsetTopic is the compacted topic that offsets are kept in.
+type OffsetTopic struct {
+	Name              string
+	Partitions        int32             // for its creation; -1: the broker's default
+	ReplicationFactor int16             // for its creation; -1: the broker's default
+	Config            map[string]string // topic settings for its creation, by their broker names
+}
+
+// SSLMode says whether the connection to MySQL is encrypted.
+type SSLMode string
+
+// The SSL modes that are built.
+const (
+	SSLDisabled  SSLMode = "disabled"
+	SSLPreferred SSLMode = "preferred" // when the server offers it; no certificate is checked
+	SSLRequired  SSLMode = "required"  // always; no certificate is checked
+)
+
+// Connector is one connector's settings.
+type Connector struct {
+	Name string // first item of the offset's key
+	File string // where it was read from; "" for a URL
+
+	Host           string
+	Port           uint16
+	User           string
+	Password       Secret
+	ServerID       uint32 // unique among all replicas of the server
+	SSL            SSLMode
+	ConnectTimeout time.Duration // for reaching the server and logging in; 0: the client's default
+	// AllowPublicKeyRetrieval lets the password be sent over a plain connection, encrypted with a key that the server
+	// gives and nobody vouches for.
+	AllowPublicKeyRetrieval bool
+
+	Prefix string  // topic.prefix: logical server name
+	Filter *Filter // which tables are captured
+
+	SnapshotMode string // lower case; see Begin
+	Start        Start  // start.position; where to begin without a stored offset
+
+	Key, Value      Converter
+	Tombstones      bool // a null record after each delete
+	ExtendedHeaders bool // the __debezium.context.* headers
+
+	// Producer holds the settings of the Kafka client that writes the records, by their Java names: the worker's
+	// producer.* under the connector's producer.override.*, with bootstrap.servers and client.id. Nil without a worker.
+	Producer map[string]string
+	// TopicCreation says how missing topics are made; nil leaves it to the broker.
+	TopicCreation *TopicCreation
+}
+
+// Converter says how a key or value becomes bytes. In this build it is always JSON.
+type Converter struct {
+	Schemas                bool // {"schema":…,"payload":…} instead of the payload alone
+	ReplaceNullWithDefault bool // a NULL in a column with a default is written as that default
+	NumericDecimals        bool // decimals as JSON numbers instead of base64
+}
+
+// TopicCreation is how Kafka Connect makes a topic before it writes the first record to it.
+type TopicCreation struct {
+	Partitions        int32             // -1: the broker's default
+	ReplicationFactor int16             // -1: the broker's default
+	Config            map[string]string // topic settings by their broker names
+}

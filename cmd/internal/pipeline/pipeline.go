@@ -1,0 +1,182 @@
+// Package pipeline is the product's one loop: it pulls events from a source, encodes rows, delivers them with the offset
+// that holds after each, and now and then saves what is safe.
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tidemark-cdc/tidemark/binlog"
+	"github.com/tidemark-cdc/tidemark/emitter"
+	"github.com/tidemark-cdc/tidemark/offset"
+)
+
+// Pipeline moves the changes of one connector. Its fields are set before Run and not changed after.
+type Pipeline struct {
+	Name string // the connector's name, for log lines
+
+	// Open starts the source: at a stored offset, or, when stored is zero, where the configuration says. It may block
+	// until ctx is done.
+	Open func(ctx context.Context, stored offset.Offset) (binlog.Source, error)
+	// Deliver starts a delivery. One is made for each attempt and closed with it.
+	Deliver func(ctx context.Context) (emitter.Delivery, error)
+	// Transient says whether waiting can heal an error of Open or of the source.
+	Transient func(error) bool
+
+	Emitter *emitter.Emitter
+	Store   offset.Store // shared with other pipelines
+	Key     offset.Key
+
+	FlushInterval time.Duration // between two saves of the offset
+	FlushTimeout  time.Duration // how long a stop waits for Kafka's acknowledgements
+
+	Log *zap.Logger
+
+	waiting bool // an interruption has been said, and the stream has not gone on yet
+}
+
+// Run streams until ctx is done, then flushes, stores the offset and returns nil. What waiting can heal is waited for;
+// any other error stops the pipeline, after what Kafka has acknowledged is stored, and is returned.
+//
+// There is one path for the first start, a reconnect and a crash: the stored offset is loaded and the source is opened
+// there.
+func (p *Pipeline) Run(ctx context.Context) error {
+	wait := backoff{first: 500 * time.Millisecond, most: 30 * time.Second}
+	for {
+		began := time.Now()
+		err := p.attempt(ctx)
+		switch {
+		case err == nil || ctx.Err() != nil && errors.Is(err, ctx.Err()):
+			return nil // stopped, or a source that ends
+		case ctx.Err() != nil || !p.Transient(err):
+			return err
+		}
+		if time.Since(began) > wait.most {
+			wait.reset()
+		}
+		d := wait.next()
+		if p.waiting {
+			p.Log.Debug("still waiting", zap.Error(err), zap.Duration("retry_in", d))
+		} else {
+			p.waiting = true
+			p.Log.Warn("the stream is interrupted; it goes on by itself from the stored offset as soon as it can", zap.Error(err))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(d):
+		}
+	}
+}
+
+// attempt is one life of source and delivery: from the stored offset until something ends it.
+func (p *Pipeline) attempt(ctx context.Context) error {
+	stored, err := p.Store.Load(ctx, p.Key)
+	if err != nil {
+		return err
+	}
+	source, err := p.Open(ctx, stored)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	p.Log.Info("streaming", zap.Stringer("offset", source.Start()), zap.Bool("again", p.waiting))
+	p.waiting = false
+	saver := &saver{p: p, last: stored}
+	if stored.IsZero() {
+		// Without this a crash before the first commit would start over at another place and lose what came between.
+		if err := saver.save(ctx, source.Start()); err != nil {
+			return err
+		}
+	}
+	delivery, err := p.Deliver(ctx)
+	if err != nil {
+		return err
+	}
+	defer delivery.Close()
+	stop := saver.start(ctx, delivery)
+	err = p.stream(ctx, source, delivery)
+	stop()
+	return errors.Join(err, p.finish(ctx, delivery, saver))
+}
+
+// stream is the loop. It returns nil at the source's end, else the error that ended it.
+func (p *Pipeline) stream(ctx context.Context, source binlog.Source, delivery emitter.Delivery) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() { // a delivery that failed ends a Read that waits for the server
+		select {
+		case <-ctx.Done():
+		case <-delivery.Done():
+			cancel(delivery.Err())
+		}
+	}()
+	for {
+		event, err := source.Read(ctx)
+		if err != nil {
+			switch failed := delivery.Err(); {
+			case failed != nil:
+				return failed
+			case errors.Is(err, io.EOF):
+				return nil
+			}
+			return err
+		}
+		switch event := event.(type) {
+		case *binlog.Rows:
+			err = p.rows(ctx, event, delivery)
+		case *binlog.Boundary:
+			err = delivery.Boundary(ctx, event.Offset)
+		case *binlog.Truncate:
+			err = delivery.Boundary(ctx, event.Offset)
+		default:
+			err = fmt.Errorf("the source returned a %T, which the pipeline does not know: this is a fault in tidemark", event)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// rows encodes and delivers the rows of one event.
+func (p *Pipeline) rows(ctx context.Context, event *binlog.Rows, delivery emitter.Delivery) error {
+	if err := p.Emitter.Begin(event); err != nil {
+		return err
+	}
+	for event.Next() {
+		batch, err := delivery.Batch(ctx)
+		if err != nil {
+			return err
+		}
+		if err := p.Emitter.Row(batch, event); err != nil {
+			return err
+		}
+	}
+	if err := event.Err(); err != nil {
+		return err
+	}
+	return delivery.Deliver(ctx)
+}
+
+// finish waits for the acknowledgements that are still due and stores what is safe. It is bounded by the flush timeout
+// and goes on after ctx is done.
+func (p *Pipeline) finish(ctx context.Context, delivery emitter.Delivery, saver *saver) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.FlushTimeout)
+	defer cancel()
+	flushed := delivery.Flush(ctx)
+	if flushed != nil && delivery.Err() == nil {
+		p.Log.Warn("Kafka has not acknowledged all records in time; they are sent again after the next start",
+			zap.Duration("offset.flush.timeout.ms", p.FlushTimeout), zap.Error(flushed))
+		flushed = nil
+	}
+	safe, ok := delivery.Safe()
+	if !ok {
+		return flushed
+	}
+	return errors.Join(flushed, saver.save(ctx, safe))
+}

@@ -1,0 +1,295 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/tidemark-cdc/tidemark/binlog"
+	"github.com/tidemark-cdc/tidemark/emitter"
+	"github.com/tidemark-cdc/tidemark/offset"
+)
+
+// memoryStore keeps one offset, and every one that was ever saved.
+type memoryStore struct {
+	mu    sync.Mutex
+	saved []offset.Offset
+	fail  error
+}
+
+func (s *memoryStore) Load(context.Context, offset.Key) (offset.Offset, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.saved) == 0 {
+		return offset.Offset{}, nil
+	}
+	return s.saved[len(s.saved)-1], nil
+}
+
+func (s *memoryStore) Save(_ context.Context, _ offset.Key, o offset.Offset) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail != nil {
+		return s.fail
+	}
+	s.saved = append(s.saved, o)
+	return nil
+}
+
+func (s *memoryStore) Close() error { return nil }
+
+func (s *memoryStore) positions() []int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var p []int64
+	for _, o := range s.saved {
+		p = append(p, o.Pos)
+	}
+	return p
+}
+
+// script is a source that gives boundaries at the positions listed, then fails with err or, without one, waits.
+type script struct {
+	start offset.Offset
+	steps []int64
+	err   error
+}
+
+func (s *script) Start() offset.Offset { return s.start }
+func (s *script) Close() error         { return nil }
+func (s *script) Read(ctx context.Context) (binlog.Event, error) {
+	if len(s.steps) == 0 {
+		if s.err != nil {
+			return nil, s.err
+		}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	o := at(s.steps[0])
+	s.steps = s.steps[1:]
+	return &binlog.Boundary{Offset: o}, nil
+}
+
+// instant is a delivery that has everything acknowledged at once, until it fails.
+type instant struct {
+	mu     sync.Mutex
+	safe   offset.Offset
+	has    bool
+	done   chan struct{}
+	err    error
+	failAt int64 // fails when it sees this position
+	stuck  bool  // Flush does not come to an end
+}
+
+func (d *instant) Batch(context.Context) (*emitter.Batch, error) { return &emitter.Batch{}, d.Err() }
+func (d *instant) Deliver(context.Context) error                 { return d.Err() }
+func (d *instant) Done() <-chan struct{}                         { return d.done }
+func (d *instant) Close()                                        {}
+func (d *instant) Boundary(_ context.Context, o offset.Offset) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.failAt != 0 && o.Pos == d.failAt {
+		d.err = errors.New("the record was refused")
+		close(d.done)
+		return nil // it fails later, while the source waits
+	}
+	d.safe, d.has = o, true
+	return nil
+}
+
+func (d *instant) Flush(ctx context.Context) error {
+	if d.stuck {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return d.Err()
+}
+
+func (d *instant) Safe() (offset.Offset, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.safe, d.has
+}
+
+func (d *instant) Err() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.err
+}
+
+func at(pos int64) offset.Offset { return offset.Offset{File: "mysql-bin.000001", Pos: pos} }
+
+var errCut = errors.New("the connection was cut")
+
+// newPipeline makes a pipeline whose sources are given out one an attempt.
+func newPipeline(store offset.Store, delivery func() *instant, sources ...*script) (*Pipeline, *[]offset.Offset, *observer.ObservedLogs) {
+	core, logs := observer.New(zap.InfoLevel)
+	opened := new([]offset.Offset)
+	return &Pipeline{
+		Open: func(_ context.Context, stored offset.Offset) (binlog.Source, error) {
+			*opened = append(*opened, stored)
+			if len(sources) == 0 {
+				return nil, errCut
+			}
+			s := sources[0]
+			sources = sources[1:]
+			return s, nil
+		},
+		Deliver:       func(context.Context) (emitter.Delivery, error) { return delivery(), nil },
+		Transient:     func(err error) bool { return errors.Is(err, errCut) },
+		Store:         store,
+		FlushInterval: time.Second,
+		FlushTimeout:  5 * time.Second,
+		Log:           zap.New(core),
+	}, opened, logs
+}
+
+func newInstant() *instant { return &instant{done: make(chan struct{})} }
+
+// The start is stored before anything is read: a crash before the first commit must not begin at a later "now".
+func TestStartIsStoredFirst(t *testing.T) {
+	store := &memoryStore{}
+	p, _, _ := newPipeline(store, newInstant, &script{start: at(157), err: io.EOF})
+	if err := p.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := store.positions(); !slices.Equal(got, []int64{157}) {
+		t.Errorf("stored %v, want the start, 157", got)
+	}
+}
+
+// A cut connection, a restart and a crash take one path: back to the stored offset.
+func TestI5_ReconnectGoesThroughTheStoredOffset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memoryStore{saved: []offset.Offset{at(100)}}
+		p, opened, logs := newPipeline(store, newInstant,
+			&script{steps: []int64{200, 300}, err: errCut},
+			&script{steps: []int64{400}})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- p.Run(ctx) }()
+		time.Sleep(time.Minute)
+		cancel()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if len(*opened) != 2 || (*opened)[0].Pos != 100 || (*opened)[1].Pos != 300 {
+			t.Errorf("opened at %v, want 100, then what was stored of it: 300", *opened)
+		}
+		if got := store.positions(); got[len(got)-1] != 400 {
+			t.Errorf("stored %v, want 400 last", got)
+		}
+		if n := logs.FilterMessageSnippet("interrupted").Len(); n != 1 {
+			t.Errorf("the interruption was said %d times, want once", n)
+		}
+	})
+}
+
+// While waiting goes on it is said once, and the waits grow.
+func TestWaitingIsSaidOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, opened, logs := newPipeline(&memoryStore{}, newInstant)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if err := p.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if n := logs.FilterMessageSnippet("interrupted").Len(); n != 1 {
+			t.Errorf("the interruption was said %d times, want once", n)
+		}
+		if n := len(*opened); n < 100 || n > 300 {
+			t.Errorf("%d attempts in an hour, want one about every 20 s", n)
+		}
+	})
+}
+
+func TestFatalErrorStops(t *testing.T) {
+	store := &memoryStore{}
+	p, opened, _ := newPipeline(store, newInstant, &script{start: at(4), steps: []int64{50}, err: errors.New("the binlog is gone")})
+	err := p.Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "the binlog is gone") {
+		t.Fatalf("got %v", err)
+	}
+	if len(*opened) != 1 {
+		t.Errorf("opened %d times, want once", len(*opened))
+	}
+	if got := store.positions(); got[len(got)-1] != 50 {
+		t.Errorf("stored %v, want what was acknowledged, 50, last", got)
+	}
+}
+
+// A record that Kafka refuses ends the run also while the source waits for the server, and the offset stays before it.
+func TestI7_RefusedRecordStopsAWaitingSource(t *testing.T) {
+	store := &memoryStore{saved: []offset.Offset{at(100)}}
+	delivery := func() *instant { d := newInstant(); d.failAt = 300; return d }
+	p, _, _ := newPipeline(store, delivery, &script{steps: []int64{200, 300}})
+	err := p.Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Fatalf("got %v", err)
+	}
+	if got := store.positions(); got[len(got)-1] != 200 {
+		t.Errorf("stored %v, want 200 last", got)
+	}
+}
+
+// A stop while Kafka is away is bounded by the flush timeout and stores what was acknowledged.
+func TestStopIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memoryStore{saved: []offset.Offset{at(100)}}
+		delivery := func() *instant { d := newInstant(); d.stuck = true; return d }
+		p, _, _ := newPipeline(store, delivery, &script{steps: []int64{200}})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- p.Run(ctx) }()
+		synctest.Wait()
+		cancel()
+		began := time.Now()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if d := time.Since(began); d != p.FlushTimeout {
+			t.Errorf("the stop took %v, want the flush timeout %v", d, p.FlushTimeout)
+		}
+		if got := store.positions(); got[len(got)-1] != 200 {
+			t.Errorf("stored %v, want 200 last", got)
+		}
+	})
+}
+
+// The offset moves while nothing but boundaries come, and a store that fails is tried again at the next interval.
+func TestI8_BoundariesAreStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memoryStore{saved: []offset.Offset{at(100)}, fail: errors.New("disk full")}
+		p, _, logs := newPipeline(store, newInstant, &script{steps: []int64{200}})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- p.Run(ctx) }()
+		time.Sleep(5*time.Second + time.Millisecond)
+		if n := logs.FilterMessageSnippet("could not be stored").Len(); n != 1 {
+			t.Errorf("the failing store was mentioned %d times, want once", n)
+		}
+		store.mu.Lock()
+		store.fail = nil
+		store.mu.Unlock()
+		time.Sleep(2 * time.Second)
+		if got := store.positions(); got[len(got)-1] != 200 {
+			t.Errorf("stored %v, want 200 last", got)
+		}
+		if n := logs.FilterMessageSnippet("stored again").Len(); n != 1 {
+			t.Errorf("the recovery was mentioned %d times, want once", n)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	})
+}

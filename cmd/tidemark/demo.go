@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/tidemark-cdc/tidemark/binlog"
+	"github.com/tidemark-cdc/tidemark/cmd/internal/demo"
+	"github.com/tidemark-cdc/tidemark/cmd/internal/pipeline"
+	"github.com/tidemark-cdc/tidemark/emitter"
+	"github.com/tidemark-cdc/tidemark/emitter/kafka"
+	"github.com/tidemark-cdc/tidemark/offset"
+)
+
+func demoCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "demo",
+		Short: "Show events, a kill in the middle of a transaction and the exact resume, with nothing else installed",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			self, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			worker := func(ctx context.Context, broker, binlogFile, offsetFile string, pauseAfter int) *exec.Cmd {
+				w := exec.CommandContext(ctx, self, "demo-worker", "--log-level", "warn", broker, binlogFile, offsetFile, strconv.Itoa(pauseAfter))
+				w.Stderr = os.Stderr
+				return w
+			}
+			return demo.Run(cmd.Context(), cmd.OutOrStdout(), worker, func(path string) (offset.Store, error) {
+				return offset.OpenFile(path, nil)
+			})
+		},
+	}
+}
+
+// demoWorkerCommand is the process that the demo starts and kills: the pipeline of run, over a binlog file.
+func demoWorkerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "demo-worker BROKER BINLOG OFFSETS PAUSE",
+		Hidden: true,
+		Args:   cobra.ExactArgs(4),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			log, err := logger(cmd)
+			if err != nil {
+				return err
+			}
+			pause, err := strconv.Atoi(args[3])
+			if err != nil {
+				return err
+			}
+			return demoWorker(cmd.Context(), args[0], args[1], args[2], pause, log)
+		},
+	}
+}
+
+func demoWorker(ctx context.Context, broker, binlogFile, offsetFile string, pauseAfter int, log *zap.Logger) error {
+	em, err := emitter.New(emitter.Config{
+		Prefix:     demo.Key.Server,
+		Key:        emitter.Converter{ReplaceNullWithDefault: true},
+		Value:      emitter.Converter{ReplaceNullWithDefault: true},
+		Tombstones: true, ExtendedHeaders: true,
+	})
+	if err != nil {
+		return err
+	}
+	store, err := offset.OpenFile(offsetFile, nil)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	client, err := kafka.NewClient(kafka.ClientConfig{Properties: map[string]string{"bootstrap.servers": broker}, Log: log})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	topics := kafka.NewTopics(client, kafka.TopicSpec{Create: true, Partitions: 1, ReplicationFactor: 1})
+	p := pipeline.Pipeline{
+		Name: demo.Key.Connector,
+		Open: func(ctx context.Context, stored offset.Offset) (binlog.Source, error) {
+			from := binlog.Start{Oldest: true}
+			if !stored.IsZero() {
+				from = binlog.Start{Offset: &stored}
+			}
+			return binlog.OpenFiles(ctx, binlog.Config{Captured: func(string, string) bool { return true }, Log: log}, []string{binlogFile}, from)
+		},
+		Deliver: func(ctx context.Context) (emitter.Delivery, error) {
+			return &slowly{Delivery: emitter.NewAtLeastOnce(client, emitter.DeliveryConfig{Topics: topics}), left: pauseAfter}, nil
+		},
+		Transient:     func(error) bool { return false },
+		Emitter:       em,
+		Store:         store,
+		Key:           demo.Key,
+		FlushInterval: 20 * time.Millisecond,
+		FlushTimeout:  5 * time.Second,
+		Log:           log,
+	}
+	return p.Run(ctx)
+}
+
+// slowly is a delivery that a person can watch. After a number of rows it stands still until the process is killed.
+type slowly struct {
+	emitter.Delivery
+	left int // rows before it stands still; 0: it does not
+	rows int
+}
+
+// Batch waits before each row but the first, when all before it has been delivered.
+func (s *slowly) Batch(ctx context.Context) (*emitter.Batch, error) {
+	if s.rows > 0 {
+		if err := s.Deliver(ctx); err != nil {
+			return nil, err
+		}
+		pause := time.After(120 * time.Millisecond)
+		if s.rows == s.left {
+			pause = nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-pause:
+		}
+	}
+	s.rows++
+	return s.Delivery.Batch(ctx)
+}

@@ -1,0 +1,17 @@
+// Tidemark reads a MySQL binlog as a replica would and writes every row change to Kafka as a Debezium change event.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+)
+
+func main() {
+	ctx, stop := untilSignal(context.Background())
+	defer stop()
+	if err := rootCommand().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "tidemark:", err)
+		os.Exit(1)
+	}
+}

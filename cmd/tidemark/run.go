@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tidemark-cdc/tidemark/binlog"
+	"github.com/tidemark-cdc/tidemark/binlog/server"
+	"github.com/tidemark-cdc/tidemark/cmd/internal/config"
+	"github.com/tidemark-cdc/tidemark/cmd/internal/pipeline"
+	"github.com/tidemark-cdc/tidemark/emitter"
+	"github.com/tidemark-cdc/tidemark/emitter/kafka"
+	"github.com/tidemark-cdc/tidemark/offset"
+)
+
+func runCommand() *cobra.Command {
+	var lenient bool
+	cmd := &cobra.Command{
+		Use:   "run [worker.properties] connector.json…",
+		Short: "Stream the changes of MySQL servers to Kafka",
+		Long: `run reads the binlog of each connector's server and writes its row changes to Kafka as Debezium change events. It goes on
+from the stored offset, Debezium's own included, and without one where snapshot.mode and start.position say.
+
+The connector files are those of Debezium's MySQL connector, the properties file is that of a Kafka Connect worker. SIGTERM or
+SIGINT ends reading, flushes, stores the offset and exits with 0; a second one exits at once. Several connectors run in one
+process; when one of them stops with an error, the others are stopped in order and the exit code is 1.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			log, err := logger(cmd)
+			if err != nil {
+				return err
+			}
+			return run(cmd.Context(), args, lenient, log)
+		},
+	}
+	cmd.Flags().BoolVar(&lenient, "lenient", false, "warn about keys that are not built yet instead of refusing them")
+	return cmd
+}
+
+func run(ctx context.Context, files []string, lenient bool, log *zap.Logger) error {
+	cfg, err := config.Load(files, config.Options{Lenient: lenient})
+	if err != nil {
+		return err
+	}
+	for _, w := range cfg.Warnings {
+		log.Warn(w.String())
+	}
+	store, err := openStore(ctx, cfg.Worker, log)
+	if err != nil {
+		return stopped(ctx, err)
+	}
+	group, connectors := errgroup.WithContext(ctx)
+	for _, c := range cfg.Connectors {
+		group.Go(func() error {
+			if err := runConnector(connectors, c, cfg.Worker, store, log.With(zap.String("connector", c.Name))); err != nil {
+				return fmt.Errorf("connector %s: %w", c.Name, err)
+			}
+			return nil
+		})
+	}
+	return errors.Join(stopped(ctx, group.Wait()), store.Close())
+}
+
+// stopped is nil for the error that a stop by signal causes.
+func stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil
+	}
+	return err
+}
+
+// openStore opens the place of the offsets, which all connectors share. For a topic it waits until Kafka can be reached.
+func openStore(ctx context.Context, w *config.Worker, log *zap.Logger) (offset.Store, error) {
+	if w.OffsetFile != "" {
+		return offset.OpenFile(w.OffsetFile, nil)
+	}
+	return kafka.OpenTopicStore(ctx, kafka.TopicStoreConfig{
+		ClientConfig:      kafka.ClientConfig{Properties: w.Client, ClientID: "tidemark-offsets", Log: log},
+		Topic:             w.OffsetTopic.Name,
+		Partitions:        w.OffsetTopic.Partitions,
+		ReplicationFactor: w.OffsetTopic.ReplicationFactor,
+		Settings:          w.OffsetTopic.Config,
+	})
+}
+
+// topicSpec says how the connector's topics are made.
+func topicSpec(c *config.Connector) kafka.TopicSpec {
+	t := c.TopicCreation
+	if t == nil {
+		return kafka.TopicSpec{}
+	}
+	return kafka.TopicSpec{Create: true, Partitions: t.Partitions, ReplicationFactor: t.ReplicationFactor, Settings: t.Config}
+}
+
+// runConnector streams one connector until ctx is done.
+func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, store offset.Store, log *zap.Logger) error {
+	em, err := newEmitter(c)
+	if err != nil {
+		return err
+	}
+	client, err := kafka.NewClient(kafka.ClientConfig{Properties: c.Producer, Log: log})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := pipeline.Await(ctx, log, kafka.Transient, func() error { return client.Ping(ctx) }); err != nil {
+		return err
+	}
+	topics := kafka.NewTopics(client, topicSpec(c))
+	p := pipeline.Pipeline{
+		Name: c.Name,
+		Open: func(ctx context.Context, stored offset.Offset) (binlog.Source, error) {
+			from, err := begin(c, stored)
+			if err != nil {
+				return nil, err
+			}
+			return openServer(ctx, c, from, log)
+		},
+		Deliver: func(context.Context) (emitter.Delivery, error) {
+			return emitter.NewAtLeastOnce(client, emitter.DeliveryConfig{Topics: topics}), nil
+		},
+		Transient:     func(err error) bool { return server.Transient(err) || kafka.Transient(err) },
+		Emitter:       em,
+		Store:         store,
+		Key:           offset.Key{Connector: c.Name, Server: c.Prefix},
+		FlushInterval: w.FlushInterval,
+		FlushTimeout:  w.FlushTimeout,
+		Log:           log,
+	}
+	return p.Run(ctx)
+}
+
+// begin says where the stream starts: at the stored offset if there is one, else where the configuration says.
+func begin(c *config.Connector, stored offset.Offset) (binlog.Start, error) {
+	if err := resumable(c, stored); err != nil {
+		return binlog.Start{}, err
+	}
+	start, err := c.Begin(!stored.IsZero())
+	if err != nil {
+		return binlog.Start{}, err
+	}
+	if !stored.IsZero() {
+		return binlog.Start{Offset: &stored}, nil
+	}
+	return startOf(start)
+}
+
+// resumable refuses an offset that lies inside a snapshot.
+func resumable(c *config.Connector, stored offset.Offset) error {
+	if snapshot, ok := stored.Member("snapshot"); ok && snapshot != "false" && snapshot != "null" {
+		return fmt.Errorf("the stored offset of %s lies inside a snapshot that Debezium has not finished (\"snapshot\":%s): the rest of the snapshot would be missing. "+
+			"Snapshots are not built yet: run the Debezium connector until its snapshot is done, stop it, and start tidemark again", c.Name, snapshot)
+	}
+	for _, m := range stored.Extra {
+		if strings.HasPrefix(m.Name, "incremental_snapshot_") {
+			return fmt.Errorf("the stored offset of %s lies inside an incremental snapshot (it has the member %s): the rest of the snapshot would be missing. "+
+				"Snapshots are not built yet: let Debezium finish it or send it the signal stop-snapshot, stop it, and start tidemark again", c.Name, m.Name)
+		}
+	}
+	return nil
+}

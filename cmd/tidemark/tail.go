@@ -1,0 +1,220 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	"golang.org/x/term"
+
+	"github.com/tidemark-cdc/tidemark/binlog"
+	"github.com/tidemark-cdc/tidemark/cmd/internal/config"
+	"github.com/tidemark-cdc/tidemark/emitter"
+	"github.com/tidemark-cdc/tidemark/schema"
+)
+
+// tailFlags are the flags of tail.
+type tailFlags struct {
+	config  string
+	binlog  []string
+	history string
+	from    string
+	records bool
+	pretty  bool
+	schemas bool
+	lenient bool
+}
+
+func tailCommand() *cobra.Command {
+	var f tailFlags
+	cmd := &cobra.Command{
+		Use:   "tail mysql://user[:password]@host[:port]/[database][?tables=a,b] | --config connector.json [--binlog FILE…]",
+		Short: "Print the change events of a server or of binlog files, without Kafka and without state",
+		Long: `tail prints the events that run would write to Kafka. It stores nothing and needs no Kafka.
+
+From a server it reads on until it is interrupted, from binlog files until their end. On a terminal events are indented and
+without schemas; otherwise each line is the value of one record, the exact text that Kafka would get, or with --records one
+object with topic, key, value, headers and source offset.`,
+		Example: `  tidemark tail 'mysql://tidemark@db/shop?tables=orders'        (the password from TIDEMARK_PASSWORD)
+  tidemark tail --config connector.json --from oldest --records
+  tidemark tail --config connector.json --binlog mysql-bin.000007 --binlog mysql-bin.000008`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			log, err := logger(cmd)
+			if err != nil {
+				return err
+			}
+			terminal := term.IsTerminal(int(os.Stdout.Fd()))
+			if !cmd.Flags().Changed("pretty") {
+				f.pretty = terminal && !f.records
+			}
+			if f.pretty && f.records {
+				return errors.New("--pretty and --records exclude each other")
+			}
+			override := cmd.Flags().Changed("schemas") || f.pretty
+			return tail(cmd.Context(), args, f, override, log, cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.config, "config", "", "a connector's file, as for run; its name, snapshot.mode and server id are not used")
+	flags.StringArrayVar(&f.binlog, "binlog", nil, "read this binlog file instead of a server; repeat it for several, or give more as arguments, in their order")
+	flags.StringVar(&f.history, "schema-history", "", "with --binlog: Debezium's schema history, one record a line, for what the binlog does not say of tables")
+	flags.StringVar(&f.from, "from", "", "oldest, now, FILE:POS (FILE is a base name) or a GTID set (default: now; with --binlog: oldest)")
+	flags.BoolVar(&f.records, "records", false, "print one JSON object a record: topic, key, value, headers, offset")
+	flags.BoolVar(&f.pretty, "pretty", false, "indent events (default on a terminal)")
+	flags.BoolVar(&f.schemas, "schemas", false, "print schemas or not, whatever the converters say (default on a terminal: not)")
+	flags.BoolVar(&f.lenient, "lenient", false, "warn about keys that are not built yet instead of refusing them")
+	return cmd
+}
+
+// tail streams the events of args' URL or of the flags' files to out.
+func tail(ctx context.Context, args []string, f tailFlags, overrideSchemas bool, log *zap.Logger, out io.Writer) error {
+	connector, files, err := tailConfig(args, f, log)
+	if err != nil {
+		return err
+	}
+	if overrideSchemas {
+		connector.Key.Schemas, connector.Value.Schemas = f.schemas, f.schemas
+	}
+	em, err := newEmitter(connector)
+	if err != nil {
+		return err
+	}
+	source, err := tailSource(ctx, connector, files, f, log)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	print := printValues
+	switch {
+	case f.records:
+		print = printRecords
+	case f.pretty:
+		print = printPretty
+	}
+	w := bufio.NewWriterSize(out, 64<<10)
+	err = printEvents(ctx, source, em, print, w)
+	if ctx.Err() != nil && (err == nil || errors.Is(err, ctx.Err())) {
+		err = nil // interrupted, as it is meant to end
+	}
+	return errors.Join(err, w.Flush())
+}
+
+// tailConfig reads the connector from a URL or a file, and returns the binlog files to read.
+func tailConfig(args []string, f tailFlags, log *zap.Logger) (*config.Connector, []string, error) {
+	files := f.binlog
+	if len(files) > 0 {
+		files = slices.Concat(files, args)
+	}
+	var connector *config.Connector
+	var warnings []config.Warning
+	var err error
+	switch {
+	case f.config != "" && len(files) == 0 && len(args) > 0:
+		return nil, nil, fmt.Errorf("--config and %q: give a URL or --config, not both", args[0])
+	case f.config != "":
+		connector, warnings, err = config.LoadTail(f.config, config.Options{Lenient: f.lenient, Offline: len(files) > 0})
+	case len(files) > 0:
+		connector, warnings, err = config.ParseURL("mysql://nobody@offline/", func(string) string { return "" })
+	case len(args) == 1:
+		connector, warnings, err = config.ParseURL(args[0], os.Getenv)
+	default:
+		return nil, nil, errors.New("nothing to read: give mysql://user@host/database, --config connector.json or --binlog FILE")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, w := range warnings {
+		log.Warn(w.String())
+	}
+	if f.history != "" && len(files) == 0 {
+		return nil, nil, errors.New("--schema-history is read together with --binlog only")
+	}
+	return connector, files, nil
+}
+
+// tailSource opens the files, or the server.
+func tailSource(ctx context.Context, connector *config.Connector, files []string, f tailFlags, log *zap.Logger) (binlog.Source, error) {
+	from := connector.Start
+	if f.from != "" {
+		start, err := config.ParseStart(f.from)
+		if err != nil {
+			return nil, fmt.Errorf("--from: %w", err)
+		}
+		from = start
+	} else if len(files) > 0 {
+		from = config.Start{Mode: config.Oldest}
+	}
+	start, err := startOf(from)
+	if err != nil {
+		return nil, fmt.Errorf("--from: %w", err)
+	}
+	if len(files) == 0 {
+		return openServer(ctx, connector, start, log)
+	}
+	cfg := binlog.Config{Captured: connector.Filter.Captured, Log: log}
+	if f.history != "" {
+		entries, err := readHistory(f.history)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Definitions = binlog.NewHistoryDefinitions(entries)
+	}
+	return binlog.OpenFiles(ctx, cfg, files, start)
+}
+
+func readHistory(name string) ([]schema.HistoryEntry, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("--schema-history: %w", err)
+	}
+	defer file.Close()
+	entries, err := schema.ReadHistory(file)
+	if err != nil {
+		return nil, fmt.Errorf("--schema-history %s: %w", name, err)
+	}
+	return entries, nil
+}
+
+// printEvents prints the records of every row until the source ends. Output is flushed whenever a transaction ends.
+func printEvents(ctx context.Context, source binlog.Source, em *emitter.Emitter, print printer, out *bufio.Writer) error {
+	var batch emitter.Batch
+	for {
+		event, err := source.Read(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		rows, ok := event.(*binlog.Rows)
+		if !ok {
+			if err := out.Flush(); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := em.Begin(rows); err != nil {
+			return err
+		}
+		for rows.Next() {
+			batch.Reset()
+			if err := em.Row(&batch, rows); err != nil {
+				return err
+			}
+			for i := range batch.Records {
+				if err := print(out, &batch.Records[i]); err != nil {
+					return err
+				}
+			}
+		}
+		if err := rows.Err(); err != nil {
+			return err
+		}
+	}
+}
