@@ -293,3 +293,22 @@ func TestI8_BoundariesAreStored(t *testing.T) {
 		}
 	})
 }
+
+// An offset that goes back within one attempt is refused; a new attempt may be on another server and begins anew.
+func TestI2_OffsetsGoForward(t *testing.T) {
+	store := &memoryStore{saved: []offset.Offset{at(1000)}}
+	p, _, _ := newPipeline(store, newInstant)
+	s := &saver{p: p, last: at(1000)}
+	for _, step := range []struct {
+		pos     int64
+		refused bool
+	}{{500, false}, {600, false}, {600, false}, {599, true}, {601, false}} {
+		err := s.save(t.Context(), at(step.pos))
+		if (err != nil) != step.refused {
+			t.Errorf("%d: %v", step.pos, err)
+		}
+	}
+	if got := store.positions(); !slices.Equal(got, []int64{1000, 500, 600, 601}) {
+		t.Errorf("stored %v", got)
+	}
+}

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"go.uber.org/zap"
@@ -14,6 +15,7 @@ import (
 type saver struct {
 	p       *Pipeline
 	last    offset.Offset
+	ours    bool // last is of this attempt, so of the same server
 	failing bool // the last save failed; said once
 }
 
@@ -54,15 +56,19 @@ func (s *saver) start(ctx context.Context, delivery emitter.Delivery) (stop func
 	}
 }
 
-// save stores the offset unless it is the one stored already.
+// save stores the offset unless it is the one stored already. Within one attempt offsets only go forward (I2): one that
+// does not is a fault of ours, and storing it would repeat changes.
 func (s *saver) save(ctx context.Context, o offset.Offset) error {
 	if o.Equal(s.last) {
 		return nil
 	}
+	if before, comparable := o.Before(s.last); s.ours && comparable && before {
+		return fmt.Errorf("offset %s lies before %s, which is stored: it is not stored. This is a fault in tidemark", o, s.last)
+	}
 	if err := s.p.Store.Save(ctx, s.p.Key, o); err != nil {
 		return err
 	}
-	s.last = o
+	s.last, s.ours = o, true
 	s.p.Log.Debug("offset stored", zap.Stringer("offset", o))
 	return nil
 }
