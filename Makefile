@@ -1,0 +1,58 @@
+# Everything is made here; "make help" lists what. Needed: Go, Java, Maven. The tests with real servers need a Docker engine as
+# well, and install and start one when run as root on Debian.
+
+GO ?= go
+
+GOFUMPT     = $(GO) run mvdan.cc/gofumpt@v0.12.0
+STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+# The packages that need no server. it's own checker is tested among them, by name; it/lint belongs to check.
+UNIT      = $(shell $(GO) list ./... | grep -Ev '/it(/lint)?$$')
+NO_SERVER = ^(TestChecker|TestCheckWorkload|TestGolden|TestOffsetFile|TestProxy$$)
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test unit it images check bench soak-chaos soak-bigtx clean
+
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## Build bin/tidemark, one static binary.
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/tidemark ./cmd/tidemark
+
+demo: build ## Run the demo: change events, a kill in a transaction and the exact resume, with nothing else installed.
+	bin/tidemark demo
+
+test: unit it ## Run all tests, those with a real MySQL, Kafka and Debezium included.
+
+unit: ## Run only the tests that need no server: unit tests and the replays of recorded binlogs.
+	$(GO) test -timeout 5m $(UNIT)
+	$(GO) test -timeout 2m -run '$(NO_SERVER)' ./it
+
+it: images ## Run only the tests with real servers.
+	$(GO) test -timeout 20m -count 1 -v ./it
+
+images: ## Make sure of a Docker engine, the images of MySQL and Kafka and the jars of Debezium.
+	@it/images/engine
+	@it/images/mysql >/dev/null
+	@it/images/kafka >/dev/null
+	@it/images/connect >/dev/null
+
+check: ## Check format, vet, staticcheck, modules, imports and comments.
+	@files=$$(gofmt -l . && $(GOFUMPT) -l .); [ -z "$$files" ] || { echo "not formatted (run: $(GOFUMPT) -w .):"; echo "$$files"; exit 1; }
+	$(GO) vet ./...
+	$(STATICCHECK) ./...
+	$(GO) mod tidy -diff
+	$(GO) test -count 1 ./it/lint
+
+bench: ## Measure what a row costs.
+	$(GO) test -run '^$$' -bench . -benchmem ./schema ./offset ./binlog ./emitter
+
+soak-chaos: images ## Kill Tidemark thirty times under load, with each kind of store.
+	TIDEMARK_IT_KILLS=30 TIDEMARK_IT_STORE=topic $(GO) test -timeout 30m -count 1 -v -run 'Chaos$$' ./it
+	TIDEMARK_IT_KILLS=30 TIDEMARK_IT_STORE=file $(GO) test -timeout 30m -count 1 -v -run 'Chaos$$' ./it
+
+soak-bigtx: images ## Read one transaction of a million rows over a SIGTERM in its middle.
+	TIDEMARK_IT_BIGTX=1000000 $(GO) test -timeout 30m -count 1 -v -run 'TestBigTransaction' ./it
+
+clean: ## Remove what was built here (images and jars stay cached).
+	rm -rf bin

@@ -1,0 +1,15 @@
+// Package it tests the built binary as a black box: a real MySQL and a real Kafka in containers, a proxy in between that cuts and
+// holds connections, a kill -9 at random moments, and a checker that knows from the writers' own log what the topics have to hold.
+//
+// Nothing here imports the packages under test, so a fault of a decoder cannot hide itself. The images are made by the scripts in
+// images; a test that needs an engine starts one as root on Debian and fails with what is missing elsewhere. It never skips.
+//
+// Sizes come from the environment, so that one test is both the short one of "make test" and the long one of "make soak-…":
+//
+//	TIDEMARK_IT_KILLS      kill -9 in the chaos test (5)
+//	TIDEMARK_IT_STORE      where it keeps offsets: topic or file (topic)
+//	TIDEMARK_IT_BULK       rows of its biggest transactions (10000)
+//	TIDEMARK_IT_SEED       its random seed (printed; a new one each run)
+//	TIDEMARK_IT_BIGTX      rows of the big transaction (100000)
+//	TIDEMARK_IT_KEEP       folder to keep logs of the processes in
+package it
