@@ -154,28 +154,19 @@ func (w *walker) image(dst [][]byte) int {
 			continue
 		}
 		n := uint64(c.size)
-		switch c.prefix {
-		case 0:
-		case 1:
-			if len(b) < 1 {
+		if c.prefix > 0 {
+			// The usual way reads four bytes of any prefix and forgets those beyond it.
+			var head uint32
+			if len(b) >= 4 {
+				head = binary.LittleEndian.Uint32(b)
+			} else if len(b) >= int(c.prefix) {
+				var last [4]byte
+				copy(last[:], b)
+				head = binary.LittleEndian.Uint32(last[:])
+			} else {
 				return i
 			}
-			n, b = uint64(b[0]), b[1:]
-		case 2:
-			if len(b) < 2 {
-				return i
-			}
-			n, b = uint64(binary.LittleEndian.Uint16(b)), b[2:]
-		case 3:
-			if len(b) < 3 {
-				return i
-			}
-			n, b = uint64(b[0])|uint64(b[1])<<8|uint64(b[2])<<16, b[3:]
-		default:
-			if len(b) < 4 {
-				return i
-			}
-			n, b = uint64(binary.LittleEndian.Uint32(b)), b[4:]
+			n, b = uint64(head&(0xffff_ffff>>(32-8*c.prefix))), b[c.prefix:]
 		}
 		if uint64(len(b)) < n {
 			return i

@@ -40,12 +40,12 @@ func (c *Converter) prefix(t *schema.Type) ([]byte, error) {
 }
 
 // compile makes the program of a shape whose schema's prefix is given.
-func (c *Converter) compile(s *shape, prefix []byte) (*program, error) {
+func (c *Converter) compile(s *shape, layouts []schema.Layout, prefix []byte) (*program, error) {
 	d := dialect{defaults: c.ReplaceNullWithDefault, numbers: c.NumericDecimals}
 	if prefix == nil {
-		return compile(s, d, nil, "")
+		return compile(s, layouts, d, nil, "")
 	}
-	return compile(s, d, prefix, "}")
+	return compile(s, layouts, d, prefix, "}")
 }
 
 const (

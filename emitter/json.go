@@ -61,14 +61,7 @@ func appendQuoted(dst, s []byte) []byte {
 		s = s[n+m:]
 	}
 	if n := len(s); n > 0 {
-		// The rest as one word, filled up with blanks.
-		w := uint64(0x2020202020202020) << (8 * n)
-		if n >= 4 {
-			w |= uint64(binary.LittleEndian.Uint32(s)) | uint64(binary.LittleEndian.Uint32(s[n-4:]))<<(8*(n-4))
-		} else {
-			w |= uint64(s[0]) | uint64(s[n/2])<<(8*(n/2)) | uint64(s[n-1])<<(8*(n-1))
-		}
-		if special(w) == 0 {
+		if w := shortWord(s); special(w) == 0 {
 			dst = binary.LittleEndian.AppendUint64(dst, w)
 			dst = dst[:len(dst)-8+n]
 			s = nil
@@ -92,9 +85,48 @@ const (
 	highs = 0x8080808080808080
 )
 
-// plainASCII says that no byte of w needs an escape and all are ASCII.
+// plainASCII says that no byte of w needs an escape and all are ASCII. Each difference borrows, and sets the high bit,
+// where a byte is too small; ^2 swaps the quote and the blank, so that the quote is below the limit.
 func plainASCII(w uint64) bool {
-	return (w|(w-ones*0x20)|((w^ones*'"')-ones)|((w^ones*'\\')-ones))&highs == 0
+	return (w|(w^ones*2-ones*'!')|(w^ones*'\\'-ones))&highs == 0
+}
+
+// appendPlain appends s as a JSON string if it is ASCII without anything to escape, and says whether it is. Nothing
+// need be known of s: it may be the bytes of a cell.
+func appendPlain(dst, s []byte) ([]byte, bool) {
+	rest := s
+	for len(rest) > 8 {
+		if !plainASCII(binary.LittleEndian.Uint64(rest)) {
+			return dst, false
+		}
+		rest = rest[8:]
+	}
+	// The last bytes as one word: of a short text filled up with blanks, of a longer one with some seen already.
+	var w uint64
+	if len(s) >= 8 {
+		w = binary.LittleEndian.Uint64(s[len(s)-8:])
+	} else {
+		w = shortWord(s)
+	}
+	if !plainASCII(w) {
+		return dst, false
+	}
+	dst = append(dst, '"')
+	dst = append(dst, s...)
+	return append(dst, '"'), true
+}
+
+// shortWord is a text of less than eight bytes as a word filled up with blanks.
+func shortWord(s []byte) uint64 {
+	n := len(s)
+	w := uint64(ones*' ') << (8 * n)
+	switch {
+	case n >= 4:
+		return w | uint64(binary.LittleEndian.Uint32(s)) | uint64(binary.LittleEndian.Uint32(s[n-4:]))<<(8*(n-4))
+	case n > 0:
+		return w | uint64(s[0]) | uint64(s[n/2])<<(8*(n/2)) | uint64(s[n-1])<<(8*(n-1))
+	}
+	return w
 }
 
 // special marks the bytes of w that need an escape by their high bits: those below 0x20, quotes and backslashes, and
@@ -102,51 +134,6 @@ func plainASCII(w uint64) bool {
 func special(w uint64) uint64 {
 	quote, backslash := w^ones*'"', w^ones*'\\'
 	return ((w-ones*0x20)&^w | (quote-ones)&^quote | (backslash-ones)&^backslash | w&(w<<1)&(w<<2)&(w<<3)) & highs
-}
-
-// twoDigits has the decimal digits of 0 to 99.
-const twoDigits = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869" +
-	"707172737475767778798081828384858687888990919293949596979899"
-
-// appendInt is strconv.AppendInt, faster: it takes numbers apart so that the divisions do not wait for each other.
-func appendInt(dst []byte, v int64) []byte {
-	switch u := uint64(v); {
-	case u < 10_000:
-		return appendUpTo4(dst, uint32(u))
-	case u < 100_000_000:
-		dst = appendUpTo4(dst, uint32(u)/10_000)
-		return append4(dst, uint32(u)%10_000)
-	case u < 1e16:
-		h, l := u/100_000_000, uint32(u%100_000_000)
-		if h < 10_000 {
-			dst = appendUpTo4(dst, uint32(h))
-		} else {
-			dst = appendUpTo4(dst, uint32(h)/10_000)
-			dst = append4(dst, uint32(h)%10_000)
-		}
-		return append4(append4(dst, l/10_000), l%10_000)
-	}
-	return strconv.AppendInt(dst, v, 10)
-}
-
-// append4 appends all four digits of a number below 10,000.
-func append4(dst []byte, u uint32) []byte {
-	h, l := u/100, u%100
-	return append(dst, twoDigits[2*h], twoDigits[2*h+1], twoDigits[2*l], twoDigits[2*l+1])
-}
-
-// appendUpTo4 appends a number below 10,000 without leading zeros.
-func appendUpTo4(dst []byte, u uint32) []byte {
-	switch {
-	case u < 10:
-		return append(dst, byte('0'+u))
-	case u < 100:
-		return append(dst, twoDigits[2*u], twoDigits[2*u+1])
-	case u < 1000:
-		h, l := u/100, u%100
-		return append(dst, byte('0'+h), twoDigits[2*l], twoDigits[2*l+1])
-	}
-	return append4(dst, u)
 }
 
 const upperHex = "0123456789ABCDEF"
@@ -217,7 +204,7 @@ func appendJSON(dst []byte, v *schema.Value, scale int) ([]byte, error) {
 		}
 		return append(dst, "false"...), nil
 	case schema.Int:
-		return appendInt(dst, v.Int), nil
+		return schema.AppendInt(dst, v.Int), nil
 	case schema.Float:
 		return appendNumber(dst, v.Float, true), nil
 	case schema.Double:

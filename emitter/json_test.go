@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"math"
 	"math/big"
-	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -32,6 +31,36 @@ func TestQuoted(t *testing.T) {
 		if got := string(appendQuoted(nil, []byte(s))); got != want {
 			t.Errorf("%q: got %s, want %s", s, got, want)
 		}
+		checkPlain(t, s)
+	}
+}
+
+// checkPlain compares appendPlain with appendQuoted.
+func checkPlain(t *testing.T, s string) {
+	t.Helper()
+	plain := true
+	for _, c := range []byte(s) {
+		plain = plain && c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\\'
+	}
+	want := "x"
+	if plain {
+		want += `"` + s + `"`
+	}
+	if got, ok := appendPlain([]byte("x"), []byte(s)); ok != plain || string(got) != want {
+		t.Errorf("%q: got %s and %v, want %s", s, got, ok, want)
+	}
+}
+
+// TestPlain puts every byte at every place of words and what is left of them.
+func TestPlain(t *testing.T) {
+	for n := 1; n < 20; n++ {
+		for i := range n {
+			for c := range 256 {
+				s := []byte(strings.Repeat("!", n))
+				s[i] = byte(c)
+				checkPlain(t, string(s))
+			}
+		}
 	}
 }
 
@@ -39,6 +68,7 @@ func FuzzQuoted(f *testing.F) {
 	f.Add("\x1f\"\\/😀é 12345678")
 	f.Add("ï¿½0000000\xf0")
 	f.Fuzz(func(t *testing.T, s string) {
+		checkPlain(t, s)
 		got := appendQuoted([]byte("x"), []byte(s))[1:]
 		var back string
 		if err := json.Unmarshal(got, &back); err != nil {
@@ -48,16 +78,6 @@ func FuzzQuoted(f *testing.F) {
 			t.Errorf("%q came back as %q", s, back)
 		}
 	})
-}
-
-func TestInt(t *testing.T) {
-	for v := int64(1); v > 0 && v < math.MaxInt64/11; v *= 10 {
-		for _, n := range []int64{v - 1, v, v + 1, 7 * v, 11*v - 1, -v, math.MinInt64, math.MaxInt64} {
-			if got, want := string(appendInt(nil, n)), strconv.FormatInt(n, 10); got != want {
-				t.Errorf("got %s, want %s", got, want)
-			}
-		}
-	}
 }
 
 func TestBase64(t *testing.T) {

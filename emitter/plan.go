@@ -22,19 +22,20 @@ type plan struct {
 
 // newPlan compiles a table.
 func newPlan(cfg *Config, t *schema.Table) (*plan, error) {
-	columns := make([]column, len(t.Columns))
+	columns, layouts := make([]column, len(t.Columns)), make([]schema.Layout, len(t.Columns))
 	for i := range t.Columns {
 		typ, decode, err := cfg.Modes.Column(t, i)
 		if err != nil {
 			return nil, err
 		}
 		columns[i] = column{name: t.Columns[i].Name, typ: typ, decode: decode}
+		layouts[i] = cfg.Modes.Layout(t, i)
 	}
-	return compilePlan(cfg, t, columns)
+	return compilePlan(cfg, t, columns, layouts)
 }
 
 // compilePlan compiles a table of the columns given.
-func compilePlan(cfg *Config, t *schema.Table, columns []column) (*plan, error) {
+func compilePlan(cfg *Config, t *schema.Table, columns []column, layouts []schema.Layout) (*plan, error) {
 	p := &plan{table: t, topic: TopicName(cfg.Prefix, t.Database, t.Name), key: t.Key}
 	for _, i := range t.Key {
 		if i < 0 || i >= len(columns) {
@@ -51,7 +52,7 @@ func compilePlan(cfg *Config, t *schema.Table, columns []column) (*plan, error) 
 				return nil, err
 			}
 		}
-		if p.value[c], err = cfg.Value.compile(&envelope, prefix); err != nil {
+		if p.value[c], err = cfg.Value.compile(&envelope, layouts, prefix); err != nil {
 			return nil, err
 		}
 	}
@@ -64,17 +65,17 @@ func compilePlan(cfg *Config, t *schema.Table, columns []column) (*plan, error) 
 	if err != nil {
 		return nil, err
 	}
-	if p.newKey, err = cfg.Key.compile(&newKey, prefix); err != nil {
+	if p.newKey, err = cfg.Key.compile(&newKey, layouts, prefix); err != nil {
 		return nil, err
 	}
-	if p.oldKey, err = cfg.Key.compile(&oldKey, prefix); err != nil {
+	if p.oldKey, err = cfg.Key.compile(&oldKey, layouts, prefix); err != nil {
 		return nil, err
 	}
 	header := dialect{header: true, defaults: true, numbers: true}
-	if p.newHeader, err = compile(&newKey, header, nil, ""); err != nil {
+	if p.newHeader, err = compile(&newKey, layouts, header, nil, ""); err != nil {
 		return nil, err
 	}
-	if p.oldHeader, err = compile(&oldKey, header, nil, ""); err != nil {
+	if p.oldHeader, err = compile(&oldKey, layouts, header, nil, ""); err != nil {
 		return nil, err
 	}
 	return p, nil

@@ -1,8 +1,8 @@
 package emitter
 
 import (
+	"encoding/binary"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/tidemark-cdc/tidemark/binlog"
@@ -57,7 +57,43 @@ type cell struct {
 	optional bool
 	null     []byte // what NULL is written as
 	decode   schema.Decoder
+	way      way // a shorter one than through decode
 	name     string
+}
+
+// way says how a cell is appended.
+type way uint8
+
+const (
+	wayDecoder way = iota // what the decoder gives: always right
+	wayInt64              // a little-endian number
+	wayInt32
+	wayInt8
+	wayText  // text that is copied if it is plain ASCII
+	wayJSON  // a JSON document, if its strings have nothing to escape
+	wayPlain // text from the decoder that has nothing to escape
+)
+
+// wayOf is the way for the usual columns: fewer calls, and fewer looks at the bytes.
+func wayOf(l schema.Layout) way {
+	switch l.Kind {
+	case schema.LayoutInteger:
+		switch {
+		case l.Size == 8: // unsigned ones, too: the value has the same bits
+			return wayInt64
+		case l.Size == 4 && !l.Unsigned:
+			return wayInt32
+		case l.Size == 1 && !l.Unsigned:
+			return wayInt8
+		}
+	case schema.LayoutText:
+		return wayText
+	case schema.LayoutJSON:
+		return wayJSON
+	case schema.LayoutPlain:
+		return wayPlain
+	}
+	return wayDecoder
 }
 
 // dialect is what differs between the textual formats.
@@ -85,12 +121,14 @@ type run struct {
 // builder collects a program.
 type builder struct {
 	program
+	layouts []schema.Layout
 	literal []byte
 }
 
-// compile makes the program that appends s in dialect d between prefix, whose memory it keeps, and suffix.
-func compile(s *shape, d dialect, prefix []byte, suffix string) (*program, error) {
-	b := builder{program: program{dialect: d}}
+// compile makes the program that appends s in dialect d between prefix, whose memory it keeps, and suffix. layouts are
+// those of the table's columns.
+func compile(s *shape, layouts []schema.Layout, d dialect, prefix []byte, suffix string) (*program, error) {
+	b := builder{program: program{dialect: d}, layouts: layouts}
 	if prefix != nil {
 		b.ops = append(b.ops, op{kind: opSegment})
 		b.segments = append(b.segments, segment{text: prefix})
@@ -177,7 +215,7 @@ func (b *builder) cells(s *shape) error {
 		f := &s.fields[i]
 		c := cell{
 			column: f.leaf.column, decode: f.leaf.decode, optional: f.typ.Optional, scale: -1,
-			name: s.typ.Fields[i].Name,
+			name: s.typ.Fields[i].Name, way: wayOf(b.layouts[f.leaf.column]),
 		}
 		scale, decimal, err := decimalScale(f.typ)
 		if err != nil {
@@ -257,7 +295,7 @@ func (s *segment) render(info *binlog.Info, now time.Time) {
 
 // appendField appends a field of the event or the clock in JSON.
 func appendField(dst []byte, f field, info *binlog.Info, now time.Time) []byte {
-	number := func(v int64) []byte { return strconv.AppendInt(dst, v, 10) }
+	number := func(v int64) []byte { return schema.AppendInt(dst, v) }
 	str := func(s string) []byte {
 		if s == "" {
 			return append(dst, "null"...)
@@ -320,7 +358,7 @@ func (p *program) append(dst []byte, r *run) ([]byte, error) {
 				return dst, err
 			}
 		case opRow:
-			dst = appendInt(dst, int64(r.row))
+			dst = schema.AppendInt(dst, int64(r.row))
 		}
 	}
 	return dst, nil
@@ -343,27 +381,62 @@ func (p *program) appendCells(dst []byte, cells []cell, row [][]byte, r *run) ([
 			dst = append(dst, c.null...)
 			continue
 		}
-		v := &r.value
-		err := c.decode(b, r.scratch, v)
-		if err == nil {
-			switch v.Kind {
-			case schema.Null:
-				dst = append(dst, c.null...)
+		switch c.way {
+		case wayInt64:
+			if len(b) == 8 {
+				dst = schema.AppendInt(dst, int64(binary.LittleEndian.Uint64(b)))
 				continue
-			case schema.Int:
-				dst = appendInt(dst, v.Int)
-				continue
-			case schema.String:
-				if !p.dialect.header {
-					dst = appendQuoted(dst, v.Bytes)
-					continue
-				}
 			}
-			dst, err = p.dialect.append(dst, v, c.scale)
+		case wayInt32:
+			if len(b) == 4 {
+				dst = schema.AppendInt(dst, int64(int32(binary.LittleEndian.Uint32(b))))
+				continue
+			}
+		case wayInt8:
+			if len(b) == 1 {
+				dst = schema.AppendInt(dst, int64(int8(b[0])))
+				continue
+			}
+		case wayText:
+			if text, ok := appendPlain(dst, b); ok && b != nil {
+				dst = text
+				continue
+			}
+		case wayJSON:
+			if text, ok := schema.AppendQuotedJSON(dst, b); ok {
+				dst = text
+				continue
+			}
 		}
-		if err != nil {
+		var err error
+		if dst, err = p.appendDecoded(dst, c, b, r); err != nil {
 			return dst, fmt.Errorf("column %q: %w", c.name, err)
 		}
 	}
 	return append(dst, '}'), nil
+}
+
+// appendDecoded appends a cell by way of its value.
+func (p *program) appendDecoded(dst []byte, c *cell, b []byte, r *run) ([]byte, error) {
+	v := &r.value
+	if err := c.decode(b, r.scratch, v); err != nil {
+		return dst, err
+	}
+	switch v.Kind {
+	case schema.Null:
+		return append(dst, c.null...), nil
+	case schema.Int:
+		return schema.AppendInt(dst, v.Int), nil
+	case schema.String:
+		if c.way == wayPlain {
+			dst = append(dst, '"')
+			dst = append(dst, v.Bytes...)
+			return append(dst, '"'), nil
+		}
+	case schema.Bytes:
+		if c.scale < 0 {
+			return appendBase64(dst, v.Bytes), nil
+		}
+	}
+	return p.dialect.append(dst, v, c.scale)
 }

@@ -23,6 +23,7 @@ func (m Modes) Column(t *Table, i int) (*Type, Decoder, error) {
 type mapping struct {
 	typ    Type
 	decode func(null Value) Decoder // null is what a NULL gives
+	layout Layout
 	// fallback is what NULL, a zero date or the like gives in a column that must have a value.
 	fallback Value
 	// parse reads a default's text as Debezium reads it; nil for types without defaults. ok is false for a default
@@ -146,6 +147,7 @@ func mapInt(typ string, size int, unsigned bool) mapping {
 	return mapping{
 		typ:      Type{Type: typ},
 		fallback: Value{Kind: Int},
+		layout:   Layout{Kind: LayoutInteger, Size: size, Unsigned: unsigned},
 		parse:    func(text string) (Value, bool) { return parseInt(text, typ) },
 		decode: func(null Value) Decoder {
 			return func(cell []byte, _ *Scratch, out *Value) error {
@@ -171,10 +173,10 @@ func mapInt(typ string, size int, unsigned bool) mapping {
 				}
 				if unsigned {
 					// BIGINT UNSIGNED from 2^63 on is negative, as Debezium has it in its mode "long".
-					*out = Value{Kind: Int, Int: int64(v)}
+					out.Kind, out.Int = Int, int64(v)
 					return nil
 				}
-				*out = Value{Kind: Int, Int: int64(v<<shift) >> shift}
+				out.Kind, out.Int = Int, int64(v<<shift)>>shift
 				return nil
 			}
 		},
@@ -223,7 +225,7 @@ func mapDecimal(precision, scale int) (mapping, error) {
 					return nil
 				}
 				b, err := unscaledDecimal(cell, precision, scale, scratch)
-				*out = Value{Kind: Bytes, Bytes: b}
+				out.Kind, out.Bytes = Bytes, b
 				return err
 			}
 		},
@@ -283,6 +285,7 @@ func mapJSON() mapping {
 	return mapping{
 		typ:      Type{Type: "string", Name: jsonName, Version: 1},
 		fallback: Value{Kind: String, Bytes: []byte("{}")},
+		layout:   Layout{Kind: LayoutJSON},
 		parse:    parseText,
 		decode: func(null Value) Decoder {
 			return func(cell []byte, scratch *Scratch, out *Value) error {

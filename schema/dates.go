@@ -102,7 +102,7 @@ func mapDatetime(c *Column, optional bool) (mapping, error) {
 					return nil
 				}
 				if millis, ok := plainDatetime(cell, digits); ok && !micros && !old {
-					*out = Value{Kind: Int, Int: millis}
+					out.Kind, out.Int = Int, millis
 					return nil
 				}
 				var c civil
@@ -122,7 +122,6 @@ func mapDatetime(c *Column, optional bool) (mapping, error) {
 	}, nil
 }
 
-// datetimeValue is c in µs or ms; ms are cut towards the past, which matters for defaults only.
 // plainDatetime is the short way for the usual DATETIME of up to three fraction digits: ms since the epoch. ok is false
 // for what needs a closer look: damaged cells, years of two digits, dates that do not exist.
 func plainDatetime(cell []byte, digits int) (millis int64, ok bool) {
@@ -154,6 +153,7 @@ func plainDatetime(cell []byte, digits int) (millis int64, ok bool) {
 	return millis, ok
 }
 
+// datetimeValue is c in µs or ms; ms are cut towards the past, which matters for defaults only.
 func datetimeValue(c civil, micros bool) Value {
 	if micros {
 		return Value{Kind: Int, Int: c.unixMicros()}
@@ -170,6 +170,7 @@ func mapTimestamp(c *Column, optional bool) (mapping, error) {
 	return mapping{
 		typ:      Type{Type: "string", Name: zonedName, Version: 1},
 		fallback: Value{Kind: String, Bytes: []byte(epochText)},
+		layout:   Layout{Kind: LayoutPlain},
 		parse:    func(text string) (Value, bool) { return parseTimestamp(text, digits, optional) },
 		decode: func(null Value) Decoder {
 			return func(cell []byte, scratch *Scratch, out *Value) error {
@@ -190,7 +191,7 @@ func mapTimestamp(c *Column, optional bool) (mapping, error) {
 				start := len(scratch.buf)
 				if digits == 0 {
 					scratch.buf = appendSeconds(scratch.buf, uint32(seconds))
-					*out = Value{Kind: String, Bytes: scratch.since(start)}
+					out.Kind, out.Bytes = String, scratch.since(start)
 					return nil
 				}
 				scratch.buf = appendTimestamp(scratch.buf, civilOfUnix(seconds, micros), digits)

@@ -107,25 +107,19 @@ func appendInt64(n int64, scratch *Scratch) []byte {
 // twoGroups is the short way for decimals of one group on each side of the point, the usual ones. ok is false for
 // damaged cells.
 func twoGroups(cell []byte, whole, fraction int) (n int64, ok bool) {
-	w := groupSize[whole]
-	if len(cell) != w+groupSize[fraction] {
+	size := groupSize[whole] + groupSize[fraction]
+	if len(cell) != size {
 		return 0, false
 	}
+	var v uint64
+	for _, c := range cell {
+		v = v<<8 | uint64(c)
+	}
+	all := uint64(1)<<(8*size) - 1
 	mask := uint64(int64(int8(^cell[0])) >> 7) // all ones for a negative value
-	var a, b uint64
-	for _, c := range cell[:w] {
-		a = a<<8 | uint64(c)
-	}
-	for _, c := range cell[w:] {
-		b = b<<8 | uint64(c)
-	}
-	if w > 0 {
-		a ^= 0x80 << (8 * (w - 1))
-		a ^= mask & (1<<(8*w) - 1)
-	} else {
-		b ^= 0x80 << (8 * (len(cell) - 1))
-	}
-	b ^= mask & (1<<(8*(len(cell)-w)) - 1)
+	v ^= mask&all ^ (all>>1 + 1)
+	split := 8 * groupSize[fraction]
+	a, b := v>>split, v&(1<<split-1)
 	if a >= uint64(pow10[whole]) || b >= uint64(pow10[fraction]) {
 		return 0, false
 	}

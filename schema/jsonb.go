@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -36,22 +37,43 @@ var (
 	errJSONOverlap = errors.New("JSON document has values that overlap")
 )
 
-// jsonPrinter writes a binary JSON document as Debezium's stream writes it: without blanks, keys in stored order.
+// jsonPrinter writes a binary JSON document as Debezium's stream writes it: without blanks, keys in stored order. The
+// text goes from call to call by value, in registers: in a field, each append would wait for the one before.
 type jsonPrinter struct {
-	out []byte
 	// budget is how many bytes of the document may still be read. A document that MySQL wrote reads each byte once at
 	// most; without the limit, a corrupt one could point at the same bytes again and again, and print without end.
 	budget int
+	// quoted makes text that can stand in a JSON string: quotes are escaped. What would need more is errJSONEscapes.
+	quoted bool
 }
+
+// errJSONEscapes ends the printing of a quoted document that has more to escape than the quotes around its strings.
+var errJSONEscapes = errors.New("JSON document with text to escape")
 
 // appendJSON writes the text of a binary JSON document to dst.
 func appendJSON(dst, doc []byte) ([]byte, error) {
-	if len(doc) == 0 {
-		return dst, errJSONShort
+	p := jsonPrinter{budget: len(doc)}
+	return p.document(dst, doc)
+}
+
+// AppendQuotedJSON appends the text of a JSON column's cell as a JSON string, which saves the formats that want this to
+// look for the quotes again. It does so for documents without control characters, quotes, backslashes and characters
+// outside the BMP in strings; for others, and damaged ones, ok is false and dst as it was, and the column's [Decoder]
+// has to be asked. It is safe for concurrent use.
+func AppendQuotedJSON(dst, cell []byte) (text []byte, ok bool) {
+	p := jsonPrinter{budget: len(cell), quoted: true}
+	text, err := p.document(append(dst, '"'), cell)
+	if err != nil {
+		return dst, false
 	}
-	p := jsonPrinter{out: dst, budget: len(doc)}
-	err := p.value(doc[0], doc[1:], 1)
-	return p.out, err
+	return append(text, '"'), true
+}
+
+func (p *jsonPrinter) document(out, doc []byte) ([]byte, error) {
+	if len(doc) == 0 {
+		return out, errJSONShort
+	}
+	return p.value(out, doc[0], doc, 1, 1)
 }
 
 func (p *jsonPrinter) spend(n int) error {
@@ -61,30 +83,26 @@ func (p *jsonPrinter) spend(n int) error {
 	return nil
 }
 
-// value writes the value of a type that begins at data.
-func (p *jsonPrinter) value(kind byte, data []byte, depth int) error {
+// value writes the value of a type that begins at data[at], which exists or is the end of data.
+func (p *jsonPrinter) value(out []byte, kind byte, data []byte, at, depth int) ([]byte, error) {
 	size := 0
 	switch kind {
 	case jsonbSmallObject, jsonbLargeObject, jsonbSmallArray, jsonbLargeArray:
 		if depth > maxJSONDepth {
-			return errJSONDeep
+			return out, errJSONDeep
 		}
-		return p.container(kind, data, depth)
+		return p.container(out, kind, data[at:], depth)
 	case jsonbString:
-		n, rest, err := jsonLength(data)
+		n, rest, err := jsonLength(data[at:])
 		if err != nil {
-			return err
+			return out, err
 		}
 		if n > len(rest) {
-			return errJSONShort
+			return out, errJSONShort
 		}
-		if err := p.spend(n); err != nil {
-			return err
-		}
-		p.string(rest[:n])
-		return nil
+		return p.string(out, data, len(data)-len(rest), n)
 	case jsonbOpaque:
-		return p.opaque(data)
+		return p.opaque(out, data[at:])
 	case jsonbLiteral:
 		size = 1
 	case jsonbInt16, jsonbUint16:
@@ -94,72 +112,61 @@ func (p *jsonPrinter) value(kind byte, data []byte, depth int) error {
 	case jsonbInt64, jsonbUint64, jsonbDouble:
 		size = 8
 	default:
-		return fmt.Errorf("JSON document has a value of type %d, which does not exist", kind)
+		return out, fmt.Errorf("JSON document has a value of type %d, which does not exist", kind)
 	}
-	if len(data) < size {
-		return errJSONShort
+	if len(data)-at < size {
+		return out, errJSONShort
 	}
 	if err := p.spend(size); err != nil {
-		return err
+		return out, err
 	}
-	return p.scalar(kind, data)
+	return appendJSONScalar(out, kind, data[at:])
 }
 
-// scalar writes a value of fixed size; data is long enough.
-func (p *jsonPrinter) scalar(kind byte, data []byte) error {
+// appendJSONScalar writes a value of fixed size; data is long enough.
+func appendJSONScalar(out []byte, kind byte, data []byte) ([]byte, error) {
 	switch kind {
 	case jsonbLiteral:
 		switch data[0] {
 		case 0:
-			p.out = append(p.out, "null"...)
+			return append(out, "null"...), nil
 		case 1:
-			p.out = append(p.out, "true"...)
+			return append(out, "true"...), nil
 		case 2:
-			p.out = append(p.out, "false"...)
-		default:
-			return fmt.Errorf("JSON document has the literal %d, which does not exist", data[0])
+			return append(out, "false"...), nil
 		}
+		return out, fmt.Errorf("JSON document has the literal %d, which does not exist", data[0])
 	case jsonbInt16:
-		p.int(int64(int16(binary.LittleEndian.Uint16(data))))
+		return AppendInt(out, int64(int16(binary.LittleEndian.Uint16(data)))), nil
 	case jsonbUint16:
-		p.int(int64(binary.LittleEndian.Uint16(data)))
+		return AppendInt(out, int64(binary.LittleEndian.Uint16(data))), nil
 	case jsonbInt32:
-		p.int(int64(int32(binary.LittleEndian.Uint32(data))))
+		return AppendInt(out, int64(int32(binary.LittleEndian.Uint32(data)))), nil
 	case jsonbUint32:
-		p.int(int64(binary.LittleEndian.Uint32(data)))
+		return AppendInt(out, int64(binary.LittleEndian.Uint32(data))), nil
 	case jsonbInt64:
-		p.int(int64(binary.LittleEndian.Uint64(data)))
+		return AppendInt(out, int64(binary.LittleEndian.Uint64(data))), nil
 	case jsonbUint64:
-		p.out = strconv.AppendUint(p.out, binary.LittleEndian.Uint64(data), 10)
-	case jsonbDouble:
-		return p.double(math.Float64frombits(binary.LittleEndian.Uint64(data)))
+		return strconv.AppendUint(out, binary.LittleEndian.Uint64(data), 10), nil
 	}
-	return nil
-}
-
-func (p *jsonPrinter) int(n int64) {
-	if uint64(n) < 10 {
-		p.out = append(p.out, byte('0'+n))
-		return
-	}
-	p.out = strconv.AppendInt(p.out, n, 10)
+	return appendJSONDouble(out, math.Float64frombits(binary.LittleEndian.Uint64(data)))
 }
 
 // container writes an object or array: a count, the size in bytes, for objects an entry of offset and length for each
 // key, then an entry of type and value or offset for each value. Offsets count from the beginning of the container and
 // have two bytes in the small form, four in the large.
-func (p *jsonPrinter) container(kind byte, data []byte, depth int) error {
+func (p *jsonPrinter) container(out []byte, kind byte, data []byte, depth int) ([]byte, error) {
 	width := 2
 	if kind == jsonbLargeObject || kind == jsonbLargeArray {
 		width = 4
 	}
 	object := kind == jsonbSmallObject || kind == jsonbLargeObject
 	if len(data) < 2*width {
-		return errJSONShort
+		return out, errJSONShort
 	}
 	count, size := jsonOffset(data, width), jsonOffset(data[width:], width)
 	if size > len(data) {
-		return errJSONShort
+		return out, errJSONShort
 	}
 	data = data[:size]
 	keyEntry := 0
@@ -169,47 +176,54 @@ func (p *jsonPrinter) container(kind byte, data []byte, depth int) error {
 	values := 2*width + count*keyEntry
 	head := values + count*(1+width)
 	if head > size {
-		return errJSONShort
+		return out, errJSONShort
 	}
 	if err := p.spend(head); err != nil {
-		return err
+		return out, err
 	}
 	open, shut := byte('['), byte(']')
 	if object {
 		open, shut = '{', '}'
 	}
-	p.out = append(p.out, open)
-	for i := range count {
-		if i > 0 {
-			p.out = append(p.out, ',')
-		}
-		if object {
-			entry := data[2*width+i*keyEntry:]
-			at, n := jsonOffset(entry, width), int(binary.LittleEndian.Uint16(entry[width:]))
-			if at > size || n > size-at {
-				return errJSONShort
-			}
-			if err := p.spend(n); err != nil {
-				return err
-			}
-			p.string(data[at : at+n])
-			p.out = append(p.out, ':')
-		}
-		entry := data[values+i*(1+width):][:1+width]
+	out = append(out, open)
+	keys, entries := data[2*width:values], data[values:head]
+	for len(entries) > width {
 		var err error
-		if jsonInline(entry[0], width) {
-			err = p.scalar(entry[0], entry[1:])
-		} else if at := jsonOffset(entry[1:], width); at >= size {
+		if object && len(keys) >= width+2 {
+			at, n := jsonOffset(keys, width), int(binary.LittleEndian.Uint16(keys[width:]))
+			keys = keys[width+2:]
+			if at > size || n > size-at {
+				return out, errJSONShort
+			}
+			if w, ok := plainWord(data, at+n, n); ok { // the usual key, without a call
+				out, err = p.word(out, w, n), p.spend(n)
+			} else {
+				out, err = p.string(out, data, at, n)
+			}
+			if err != nil {
+				return out, err
+			}
+			out = append(out, ':')
+		}
+		kind, value := entries[0], entries[1:]
+		entries = value[width:]
+		if jsonInline(kind, width) {
+			out, err = appendJSONScalar(out, kind, value)
+		} else if at := jsonOffset(value, width); at >= size {
 			err = errJSONShort
+		} else if n := int(data[at]); kind == jsonbString && n < 0x80 && n < size-at { // the usual string, on a shorter way
+			out, err = p.string(out, data, at+1, n)
 		} else {
-			err = p.value(entry[0], data[at:], depth+1)
+			out, err = p.value(out, kind, data, at, depth+1)
 		}
 		if err != nil {
-			return err
+			return out, err
+		}
+		if len(entries) > 0 {
+			out = append(out, ',')
 		}
 	}
-	p.out = append(p.out, shut)
-	return nil
+	return append(out, shut), nil
 }
 
 // jsonInline says whether a value stands in its entry instead of at an offset.
@@ -243,78 +257,83 @@ func jsonLength(data []byte) (int, []byte, error) {
 }
 
 // opaque writes a value of a MySQL type that JSON does not have: decimals as numbers, times as text, all else as base64.
-func (p *jsonPrinter) opaque(data []byte) error {
+func (p *jsonPrinter) opaque(out, data []byte) ([]byte, error) {
 	if len(data) == 0 {
-		return errJSONShort
+		return out, errJSONShort
 	}
 	kind := data[0]
 	n, data, err := jsonLength(data[1:])
 	if err != nil {
-		return err
+		return out, err
 	}
 	if n > len(data) {
-		return errJSONShort
+		return out, errJSONShort
 	}
 	data = data[:n]
 	if err := p.spend(n); err != nil {
-		return err
+		return out, err
 	}
 	switch kind {
 	case typeDecimal, typeNewDecimal:
 		if n < 2 {
-			return errJSONShort
+			return out, errJSONShort
 		}
 		precision, scale := int(data[0]), int(data[1])
 		if err := checkDecimalType(precision, scale); err != nil {
-			return err
+			return out, err
 		}
-		p.out, err = appendDecimalText(p.out, data[2:], precision, scale)
-		return err
-	case typeDate, typeTime, typeTime2, typeDatetime, typeDatetime2, typeTimestamp, typeTimestamp2:
-		if n != 8 {
-			return errJSONShort
-		}
-		return p.temporal(kind, int64(binary.LittleEndian.Uint64(data)))
+		return appendDecimalText(out, data[2:], precision, scale)
 	}
-	p.out = append(p.out, '"')
-	p.out = base64.StdEncoding.AppendEncode(p.out, data)
-	p.out = append(p.out, '"')
-	return nil
+	if out = p.quote(out); isTemporal(kind) {
+		if n != 8 {
+			return out, errJSONShort
+		}
+		out, err = appendJSONTemporal(out, kind, int64(binary.LittleEndian.Uint64(data)))
+	} else {
+		out = base64.StdEncoding.AppendEncode(out, data)
+	}
+	return p.quote(out), err
 }
 
-// temporal writes a date or time from its packed form: the parts as in DATETIME or TIME above 24 bits of µs.
-func (p *jsonPrinter) temporal(kind byte, packed int64) error {
+func isTemporal(kind byte) bool {
+	switch kind {
+	case typeDate, typeTime, typeTime2, typeDatetime, typeDatetime2, typeTimestamp, typeTimestamp2:
+		return true
+	}
+	return false
+}
+
+// appendJSONTemporal writes a date or time from its packed form: the parts as in DATETIME or TIME above 24 bits of µs.
+func appendJSONTemporal(out []byte, kind byte, packed int64) ([]byte, error) {
 	negative := packed < 0
 	if negative {
 		packed = -packed
 	}
 	micros := int(packed & (1<<24 - 1))
-	p.out = append(p.out, '"')
 	var c civil
 	switch kind {
 	case typeTime, typeTime2:
 		t, err := joinTime(int(packed>>24), micros, false)
 		if err != nil {
-			return err
+			return out, err
 		}
 		if negative {
-			p.out = append(p.out, '-')
+			out = append(out, '-')
 		}
 		seconds := int(t / 1e6)
 		c = civil{hour: seconds / 3600, minute: seconds / 60 % 60, second: seconds % 60, micros: micros}
-		p.out = appendClock(p.out, c)
+		out = appendClock(out, c)
 	default:
 		var err error
 		if c, err = unpackDatetime(uint64(packed>>24), micros); err != nil {
-			return err
+			return out, err
 		}
-		p.out = appendDate(p.out, c)
+		out = appendDate(out, c)
 		if kind == typeDate {
-			p.out = append(p.out, '"')
-			return nil
+			return out, nil
 		}
-		p.out = append(p.out, ' ')
-		p.out = appendClock(p.out, c)
+		out = append(out, ' ')
+		out = appendClock(out, c)
 	}
 	digits := 0
 	if micros > 0 {
@@ -322,31 +341,25 @@ func (p *jsonPrinter) temporal(kind byte, packed int64) error {
 			micros /= 10
 		}
 	}
-	p.out = appendFraction(p.out, c.micros, digits)
-	p.out = append(p.out, '"')
-	return nil
+	return appendFraction(out, c.micros, digits), nil
 }
 
-// double writes what Java's Double.toString gives, but where that has an exponent, all the digits that the number has.
-// Between 1e-3 and 1e7, where it has none, Java's digits are the shortest ones that give the number back.
-func (p *jsonPrinter) double(f float64) error {
+// appendJSONDouble writes what Java's Double.toString gives, but where that has an exponent, all the digits that the
+// number has. Between 1e-3 and 1e7, where it has none, Java's digits are the shortest ones that give the number back.
+func appendJSONDouble(out []byte, f float64) ([]byte, error) {
 	abs := math.Abs(f)
 	switch {
 	case abs == 0 || abs >= 1e-3 && abs < 1e7:
-		start := len(p.out)
-		p.out = strconv.AppendFloat(p.out, f, 'f', -1, 64)
-		for _, b := range p.out[start:] {
-			if b == '.' {
-				return nil
-			}
+		start := len(out)
+		out = strconv.AppendFloat(out, f, 'f', -1, 64)
+		if bytes.IndexByte(out[start:], '.') < 0 {
+			out = append(out, ".0"...)
 		}
-		p.out = append(p.out, ".0"...)
+		return out, nil
 	case math.IsInf(f, 0) || math.IsNaN(f):
-		return errors.New("JSON document has a number that is not finite")
-	default:
-		p.out = strconv.AppendFloat(p.out, f, 'f', fractionBits(abs), 64)
+		return out, errors.New("JSON document has a number that is not finite")
 	}
-	return nil
+	return strconv.AppendFloat(out, f, 'f', fractionBits(abs), 64), nil
 }
 
 // fractionBits is the number of bits after the point, which is also the number of decimal digits after it.
@@ -369,50 +382,110 @@ func fractionBits(f float64) int {
 
 const upperHex = "0123456789ABCDEF"
 
-// string writes a quoted string; only quotes, backslashes and control characters are escaped.
-func (p *jsonPrinter) string(s []byte) {
-	if plainJSON(s) {
-		p.out = append(p.out, '"')
-		p.out = append(p.out, s...)
-		p.out = append(p.out, '"')
-		return
+func (p *jsonPrinter) quote(out []byte) []byte {
+	if p.quoted {
+		out = append(out, '\\')
 	}
-	p.out = append(p.out, '"')
+	return append(out, '"')
+}
+
+// plainWord gives the n bytes of data before end in a word with zeros behind them if they are short, as most keys are,
+// and plain. It is the word that ends with them, shifted until it begins with them.
+func plainWord(data []byte, end, n int) (w uint64, ok bool) {
+	if uint(n) > 8 || end < 8 {
+		return 0, false
+	}
+	w = binary.LittleEndian.Uint64(data[end-8:]) >> (64 - 8*uint(n))
+	return w, plainASCII(w | blanks<<(8*uint(n)))
+}
+
+// word writes a word's n first bytes as a quoted string.
+func (p *jsonPrinter) word(out []byte, w uint64, n int) []byte {
+	if p.quoted {
+		out = append(out, '\\', '"')
+		out = binary.LittleEndian.AppendUint64(out, w)
+		return append(out[:len(out)-8+n], '\\', '"')
+	}
+	out = binary.LittleEndian.AppendUint64(append(out, '"'), w)
+	return append(out[:len(out)-8+n], '"')
+}
+
+// string writes the n bytes from data[at] as a quoted string; only quotes, backslashes and control characters are
+// escaped.
+func (p *jsonPrinter) string(out, data []byte, at, n int) ([]byte, error) {
+	if err := p.spend(n); err != nil {
+		return out, err
+	}
+	if w, ok := plainWord(data, at+n, n); ok {
+		return p.word(out, w, n), nil
+	}
+	s := data[at : at+n]
+	switch {
+	case plainJSON(s), p.quoted && copyable(s):
+		out = append(p.quote(out), s...)
+		return p.quote(out), nil
+	case p.quoted:
+		return out, errJSONEscapes
+	}
+	return appendEscapedJSON(out, s), nil
+}
+
+// copyable says whether s is the same inside a string inside a string: UTF-8 without anything to escape.
+func copyable(s []byte) bool {
+	for _, b := range s {
+		if b < ' ' || b == '"' || b == '\\' || b >= 0xf0 { // from 0xf0: outside the BMP
+			return false
+		}
+	}
+	return validUTF8(s)
+}
+
+// appendEscapedJSON writes a quoted string that is not plain.
+func appendEscapedJSON(out, s []byte) []byte {
+	out = append(out, '"')
 	start := 0
 	for i, b := range s {
 		if b >= ' ' && b != '"' && b != '\\' {
 			continue
 		}
-		p.text(s[start:i])
+		out = appendText(out, s[start:i])
 		start = i + 1
 		switch b {
 		case '"', '\\':
-			p.out = append(p.out, '\\', b)
+			out = append(out, '\\', b)
 		case '\b':
-			p.out = append(p.out, '\\', 'b')
+			out = append(out, '\\', 'b')
 		case '\t':
-			p.out = append(p.out, '\\', 't')
+			out = append(out, '\\', 't')
 		case '\f':
-			p.out = append(p.out, '\\', 'f')
+			out = append(out, '\\', 'f')
 		case '\n':
-			p.out = append(p.out, '\\', 'n')
+			out = append(out, '\\', 'n')
 		case '\r':
-			p.out = append(p.out, '\\', 'r')
+			out = append(out, '\\', 'r')
 		default:
-			p.out = append(p.out, '\\', 'u', '0', '0', upperHex[b>>4], upperHex[b&15])
+			out = append(out, '\\', 'u', '0', '0', upperHex[b>>4], upperHex[b&15])
 		}
 	}
-	p.text(s[start:])
-	p.out = append(p.out, '"')
+	out = appendText(out, s[start:])
+	return append(out, '"')
+}
+
+const (
+	ones   = 0x0101_0101_0101_0101 // times a byte: the byte eight times
+	blanks = ones * ' '
+)
+
+// plainASCII says whether the eight bytes of w are ASCII without anything to escape. Each difference borrows, and sets
+// the high bit, where a byte is too small; ^2 swaps the quote and the blank, so that the quote is below the limit.
+func plainASCII(w uint64) bool {
+	return (w|(w^ones*2-ones*'!')|(w^ones*'\\'-ones))&(ones*0x80) == 0
 }
 
 // plainJSON says whether s is ASCII without anything to escape.
 func plainJSON(s []byte) bool {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for len(s) >= 8 {
-		w := binary.LittleEndian.Uint64(s)
-		quote, backslash := w^ones*'"', w^ones*'\\'
-		if (w|(w-ones*' ')|(quote-ones)|(backslash-ones))&highs != 0 { // may say no for an escape's neighbour only
+		if !plainASCII(binary.LittleEndian.Uint64(s)) {
 			return false
 		}
 		s = s[8:]
@@ -425,13 +498,12 @@ func plainJSON(s []byte) bool {
 	return true
 }
 
-// text writes characters that need no escape; what is not UTF-8 is replaced, as in columns.
-func (p *jsonPrinter) text(s []byte) {
+// appendText writes characters that need no escape; what is not UTF-8 is replaced, as in columns.
+func appendText(out, s []byte) []byte {
 	if validUTF8(s) {
-		p.out = append(p.out, s...)
-		return
+		return append(out, s...)
 	}
-	scratch := Scratch{buf: p.out}
+	scratch := Scratch{buf: out}
 	decodeUTF8(s, &scratch)
-	p.out = scratch.buf
+	return scratch.buf
 }

@@ -113,5 +113,63 @@ func FuzzJSON(f *testing.F) {
 		if err == nil && !json.Valid(out) {
 			t.Fatalf("%x gave %s", doc, out)
 		}
+		checkQuoted(t, doc, string(out), err)
 	})
+}
+
+// checkQuoted compares the text that AppendQuotedJSON makes of a document with the one that the decoder makes.
+func checkQuoted(t *testing.T, doc []byte, text string, err error) bool {
+	t.Helper()
+	const before = "before"
+	got, ok := AppendQuotedJSON([]byte(before), doc)
+	if !ok {
+		if string(got) != before {
+			t.Fatalf("%x left %s", doc, got)
+		}
+		return false
+	}
+	if want := before + `"` + strings.ReplaceAll(text, `"`, `\"`) + `"`; err != nil || string(got) != want {
+		t.Fatalf("%x: got %s, want %s, error %v", doc, got, want, err)
+	}
+	return true
+}
+
+func TestQuotedJSON(t *testing.T) {
+	text := func(s string) []byte { return append([]byte{jsonbString, byte(len(s))}, s...) }
+	key := func(s string) []byte {
+		n := byte(len(s))
+		return append(smallContainer(jsonbSmallObject, 1, 0, 11+n, 0, 11, 0, n, 0, jsonbLiteral, 1, 0), s...)
+	}
+	for _, tt := range []struct {
+		doc  []byte
+		want bool
+	}{
+		{text(""), true},
+		{text("seven ."), true},
+		{text("eight ch"), true},
+		{text("more than eight"), true},
+		{text("Ωé中 \x7f"), true},
+		{text("😀"), false}, // two escapes in the string around
+		{text(`a"b`), false},
+		{text(`long enough \ for words`), false},
+		{text("\n"), false},
+		{text("\xff"), false},
+		{key(""), true},
+		{key("k"), true},
+		{key("exactly8"), true},
+		{key("not so short"), true},
+		{key("é"), true},
+		{key(`"`), false},
+		{smallContainer(jsonbSmallArray, 2, 0, 10, 0, jsonbInt16, 0xff, 0xff, jsonbLiteral, 0, 0), true},
+		{[]byte{jsonbOpaque, typeBlob, 1, 'x'}, true},
+		{append([]byte{jsonbOpaque, typeTime, 8}, le(1<<12<<24, 8)...), true},
+		{append([]byte{jsonbDouble}, le(0x3fb999999999999a, 8)...), true},
+		{nil, false},
+		{[]byte{jsonbLiteral, 9}, false},
+	} {
+		want, err := appendJSON(nil, tt.doc)
+		if got := checkQuoted(t, tt.doc, string(want), err); got != tt.want {
+			t.Errorf("%s: done %v, want %v", want, got, tt.want)
+		}
+	}
 }

@@ -106,14 +106,13 @@ func dateOfUnix(seconds uint32) (year, month, day uint32) {
 func appendSeconds(dst []byte, seconds uint32) []byte {
 	year, month, day := dateOfUnix(seconds)
 	rest := seconds % 86400
-	y, z, m, d := pair(year/100), pair(year%100), pair(month), pair(day)
-	h, mi, s := pair(rest/3600), pair(rest/60%60), pair(rest%60)
-	return append(dst, y[0], y[1], z[0], z[1], '-', m[0], m[1], '-', d[0], d[1], 'T',
-		h[0], h[1], ':', mi[0], mi[1], ':', s[0], s[1], 'Z')
+	date := pairDigits(uint64(year/100) | uint64(year%100)<<16 | uint64(month)<<32 | uint64(day)<<48)
+	clock := pairDigits(uint64(rest/3600) | uint64(rest/60%60)<<16 | uint64(rest%60)<<32)
+	// YYYY-MM-, DDThh:mm and :ssZ
+	dst = binary.LittleEndian.AppendUint64(dst, date&0xffff_ffff|'-'<<32|date>>32&0xffff<<40|'-'<<56)
+	dst = binary.LittleEndian.AppendUint64(dst, date>>48|'T'<<16|clock&0xffff<<24|':'<<40|clock>>16&0xffff<<48)
+	return binary.LittleEndian.AppendUint32(dst, ':'|uint32(clock>>32&0xffff)<<8|'Z'<<24)
 }
-
-// pair is the two decimal digits of n, which is below 100.
-func pair(n uint32) [2]byte { return [2]byte{byte('0' + n/10), byte('0' + n%10)} }
 
 // fractionSize is the number of bytes of a fraction with so many digits.
 func fractionSize(digits int) int { return (digits + 1) / 2 }

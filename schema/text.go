@@ -16,6 +16,7 @@ func mapText(c *Column) (mapping, error) {
 	return mapping{
 		typ:      Type{Type: "string"},
 		fallback: Value{Kind: String, Bytes: []byte{}},
+		layout:   textLayout(text),
 		parse:    parseText,
 		decode: func(null Value) Decoder {
 			return func(cell []byte, scratch *Scratch, out *Value) error {
@@ -23,7 +24,7 @@ func mapText(c *Column) (mapping, error) {
 					*out = null
 					return nil
 				}
-				*out = Value{Kind: String, Bytes: text(cell, scratch)}
+				out.Kind, out.Bytes = String, text(cell, scratch)
 				return nil
 			}
 		},

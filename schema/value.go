@@ -1,3 +1,5 @@
+// Package schema knows what a table looks like at one moment, how its columns map to Kafka Connect types, and how the
+// bytes of one cell become one [Value].
 package schema
 
 import "slices"
@@ -22,7 +24,8 @@ const (
 // NoSRID stands in Value.Int for a geometry without a spatial reference system.
 const NoSRID = -1
 
-// Value is one cell as Kafka Connect sees it: what a format writes, without interface or heap. Bytes may alias the
+// Value is one cell as Kafka Connect sees it: what a format writes, without interface or heap. The fields that do not
+// count are unspecified: decoders save the time to clear them. Bytes may alias the
 // row image, the [Scratch] it was decoded with or memory of the decoder, so it must not be written to, and holds until
 // the next row.
 type Value struct {

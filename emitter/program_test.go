@@ -1,0 +1,63 @@
+package emitter
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/tidemark-cdc/tidemark/schema"
+)
+
+// TestShortWays compares what is written on the short ways with what the decoders alone give.
+func TestShortWays(t *testing.T) {
+	number := func(v int64, size int) []byte {
+		return binary.LittleEndian.AppendUint64(nil, uint64(v))[:size]
+	}
+	text := func(s string) []byte { return append([]byte{0x0c, byte(len(s))}, s...) } // a JSON document
+	for _, tt := range []struct {
+		c     schema.Column
+		cells [][]byte
+	}{
+		{schema.Column{Name: "tiny", Type: 1}, [][]byte{nil, {0}, {1}, {0x80}}},
+		{schema.Column{Name: "utiny", Type: 1, Unsigned: true}, [][]byte{nil, {0}, {0x80}}},
+		{schema.Column{Name: "int", Type: 3}, [][]byte{nil, number(-5, 4), number(12345678, 4)}},
+		{schema.Column{Name: "uint", Type: 3, Unsigned: true}, [][]byte{nil, number(-5, 4), number(12345678, 4)}},
+		{schema.Column{Name: "bigint", Type: 8}, [][]byte{nil, number(-5, 8), number(1234567890123456789, 8)}},
+		{schema.Column{Name: "ubigint", Type: 8, Unsigned: true}, [][]byte{nil, number(-5, 8)}},
+		{schema.Column{Name: "utf8", Type: 15, Meta: 60, Collation: 255}, [][]byte{
+			nil, {}, []byte("plain"), []byte("a longer plain text"), []byte("né"), []byte("\xff"), []byte("a longer \"text\""), []byte("😀"),
+		}},
+		{schema.Column{Name: "latin1", Type: 15, Meta: 60, Collation: 8}, [][]byte{nil, {}, []byte("plain"), []byte("n\xe9"), []byte("\\")}},
+		{schema.Column{Name: "utf16", Type: 15, Meta: 60, Collation: 54}, [][]byte{nil, {}, []byte("plain!")}},
+		{schema.Column{Name: "json", Type: 245, Meta: 4}, [][]byte{
+			nil, {}, text(""), text("plain"), text("né"), text(`"`), text("😀"), text("\x01"), text("\xff"), {4, 1},
+		}},
+		{schema.Column{Name: "timestamp", Type: 17}, [][]byte{nil, {0, 0, 0, 0}, {0x60, 1, 2, 3}}},
+	} {
+		for _, tt.c.Nullable = range []bool{false, true} {
+			table := &schema.Table{Database: "d", Name: "t", Columns: []schema.Column{tt.c}}
+			typ, decode, err := schema.Modes{}.Column(table, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := rowShape("t", []column{{tt.c.Name, typ, decode}}, after)
+			for _, header := range []bool{false, true} {
+				var programs [2]*program
+				for i, layout := range []schema.Layout{{}, schema.Modes{}.Layout(table, 0)} {
+					if programs[i], err = compile(&s, []schema.Layout{layout}, dialect{header: header}, nil, ""); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for _, cell := range tt.cells {
+					r := run{after: [][]byte{cell}, scratch: new(schema.Scratch)}
+					want, err := programs[0].append(nil, &r)
+					if err != nil {
+						t.Fatalf("%s %q: %v", tt.c.Name, cell, err)
+					}
+					if got, err := programs[1].append(nil, &r); err != nil || string(got) != string(want) {
+						t.Errorf("%q: got %s and error %v, want %s", cell, got, err, want)
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package schema
+
+import "bytes"
+
+// Layout says what may be known of a column's cells without its [Decoder], so that a format can take a shorter way. The
+// decoder is always right, too.
+type Layout struct {
+	Kind     LayoutKind
+	Size     int  // of Integer: its bytes
+	Unsigned bool // of Integer
+}
+
+// LayoutKind is what is known.
+type LayoutKind uint8
+
+// The kinds of layouts. A nil cell is NULL with all of them and left to the decoder.
+const (
+	LayoutOther   LayoutKind = iota // nothing
+	LayoutInteger                   // the cell is a little-endian integer, the value an [Int] of the same bits
+	LayoutText                      // the value is a [String]; bytes from 0x20 to 0x7E are ASCII, and if the cell has no others it is the text
+	LayoutJSON                      // the cell is a JSON document, which [AppendQuotedJSON] may write
+	LayoutPlain                     // the value is a [String] of ASCII without control characters, quotes and backslashes
+)
+
+// Layout gives the layout of the i-th column of t.
+func (m Modes) Layout(t *Table, i int) Layout {
+	c := &t.Columns[i]
+	mapped, err := mapType(c, c.Nullable)
+	if err != nil {
+		return Layout{}
+	}
+	return mapped.layout
+}
+
+// textLayout is that of text that decode decodes: UTF-16 and some national sets of seven bits give ASCII bytes another
+// meaning.
+func textLayout(decode textDecoder) Layout {
+	var ascii []byte
+	for c := byte(' '); c < 0x7f; c++ {
+		ascii = append(ascii, c)
+	}
+	if bytes.Equal(decode(ascii, new(Scratch)), ascii) {
+		return Layout{Kind: LayoutText}
+	}
+	return Layout{}
+}
