@@ -28,6 +28,9 @@ func readDefinitions(ctx context.Context, conn *server.Conn, cfg server.Config, 
 	for _, t := range texts {
 		d.tables[t.TableID] = d.parse(t.TableID, t.SQL)
 	}
+	if len(texts) == 0 {
+		log.Warn("no table of the server is captured as things are; there will be no events until one is made that database.include.list, table.include.list and their exclude lists let through")
+	}
 	return d, nil
 }
 

@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,18 +28,29 @@ func demoCommand() *cobra.Command {
 		Short: "Show events, a kill in the middle of a transaction and the exact resume, with nothing else installed",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			signal.Ignore(syscall.SIGPIPE) // a reader that has seen enough must not keep the worker and the files from going
 			self, err := os.Executable()
 			if err != nil {
 				return err
 			}
+			hold, mine, err := os.Pipe() // its end, when this process is gone, ends the worker
+			if err != nil {
+				return err
+			}
+			defer hold.Close()
+			defer mine.Close()
 			worker := func(ctx context.Context, broker, binlogFile, offsetFile string, pauseAfter int) *exec.Cmd {
 				w := exec.CommandContext(ctx, self, "demo-worker", "--log-level", "warn", broker, binlogFile, offsetFile, strconv.Itoa(pauseAfter))
-				w.Stderr = os.Stderr
+				w.Stdin, w.Stderr = hold, os.Stderr
 				return w
 			}
-			return demo.Run(cmd.Context(), cmd.OutOrStdout(), worker, func(path string) (offset.Store, error) {
+			err = demo.Run(cmd.Context(), cmd.OutOrStdout(), worker, func(path string) (offset.Store, error) {
 				return offset.OpenFile(path, nil)
 			})
+			if cmd.Context().Err() != nil {
+				return errors.New("the demo was interrupted; its worker and its files are gone")
+			}
+			return err
 		},
 	}
 }
@@ -55,7 +70,13 @@ func demoWorkerCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return demoWorker(cmd.Context(), args[0], args[1], args[2], pause, log)
+			ctx, cancel := context.WithCancel(cmd.Context())
+			defer cancel()
+			go func() {
+				_, _ = io.Copy(io.Discard, os.Stdin)
+				cancel()
+			}()
+			return demoWorker(ctx, args[0], args[1], args[2], pause, log)
 		},
 	}
 }

@@ -30,6 +30,7 @@ func logger(cmd *cobra.Command) (*zap.Logger, error) {
 		c := zap.NewProductionEncoderConfig()
 		c.EncodeTime = zapcore.RFC3339NanoTimeEncoder
 		c.TimeKey = "time"
+		c.EncodeDuration = zapcore.StringDurationEncoder // with its unit
 		encoder = zapcore.NewJSONEncoder(c)
 	}
 	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(os.Stderr), level)), nil

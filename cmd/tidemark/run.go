@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,7 +32,12 @@ from the stored offset, Debezium's own included, and without one where snapshot.
 The connector files are those of Debezium's MySQL connector, the properties file is that of a Kafka Connect worker. SIGTERM or
 SIGINT ends reading, flushes, stores the offset and exits with 0; a second one exits at once. Several connectors run in one
 process; when one of them stops with an error, the others are stopped in order and the exit code is 1.`,
-		Args: cobra.MinimumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("no file is given: tidemark run worker.properties connector.json")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			log, err := logger(cmd)
 			if err != nil {
@@ -125,7 +132,7 @@ func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, st
 		Deliver: func(context.Context) (emitter.Delivery, error) {
 			return emitter.NewAtLeastOnce(client, emitter.DeliveryConfig{Topics: topics}), nil
 		},
-		Transient:     func(err error) bool { return server.Transient(err) || kafka.Transient(err) },
+		Transient:     transient,
 		Emitter:       em,
 		Store:         store,
 		Key:           offset.Key{Connector: c.Name, Server: c.Prefix},
@@ -133,7 +140,19 @@ func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, st
 		FlushTimeout:  w.FlushTimeout,
 		Log:           log,
 	}
-	return p.Run(ctx)
+	if err := p.Run(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
+	return errors.New("the binlog stream ended, though nobody stopped it and it reported no fault: this is a fault in tidemark; start it again, it goes on from the stored offset")
+}
+
+// transient says whether waiting can heal an error. A file's errors look like the network's (syscall.Errno is a
+// net.Error), but a missing folder or right does not come back by itself.
+func transient(err error) bool {
+	if errors.As(err, new(*fs.PathError)) || errors.As(err, new(*os.LinkError)) {
+		return false
+	}
+	return server.Transient(err) || kafka.Transient(err)
 }
 
 // begin says where the stream starts: at the stored offset if there is one, else where the configuration says.

@@ -1,7 +1,12 @@
 package main
 
 import (
+	"fmt"
+	"io"
+	"net"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/tidemark-cdc/tidemark/cmd/internal/config"
@@ -42,5 +47,21 @@ func TestBegin(t *testing.T) {
 				t.Errorf("starts at %+v", start)
 			}
 		})
+	}
+}
+
+func TestTransient(t *testing.T) {
+	_, missing := os.Open(t.TempDir() + "/missing/offsets.dat")
+	for _, test := range []struct {
+		err  error
+		want bool
+	}{
+		{fmt.Errorf("offset file: %w", missing), false},
+		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, true},
+		{fmt.Errorf("the binlog stream broke off: %w", io.EOF), true},
+	} {
+		if got := transient(test.err); got != test.want {
+			t.Errorf("%v: %v, want %v", test.err, got, test.want)
+		}
 	}
 }

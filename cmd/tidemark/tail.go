@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -53,6 +54,9 @@ object with topic, key, value, headers and source offset.`,
 			if !cmd.Flags().Changed("pretty") {
 				f.pretty = terminal && !f.records
 			}
+			if cmd.Flags().Changed("from") && f.from == "" {
+				return errors.New("--from is empty; give oldest, now, FILE:POS or a GTID set")
+			}
 			if f.pretty && f.records {
 				return errors.New("--pretty and --records exclude each other")
 			}
@@ -90,6 +94,9 @@ func tail(ctx context.Context, args []string, f tailFlags, overrideSchemas bool,
 		return err
 	}
 	defer source.Close()
+	if len(files) == 0 {
+		log.Info("reading the binlog", zap.Stringer("from", source.Start()))
+	}
 	print := printValues
 	switch {
 	case f.records:
@@ -115,8 +122,12 @@ func tailConfig(args []string, f tailFlags, log *zap.Logger) (*config.Connector,
 	var warnings []config.Warning
 	var err error
 	switch {
+	case slices.ContainsFunc(files, func(name string) bool { return strings.HasPrefix(name, "mysql://") }):
+		return nil, nil, errors.New("a URL and --binlog: give one of the two; the settings for binlog files come from --config")
 	case f.config != "" && len(files) == 0 && len(args) > 0:
-		return nil, nil, fmt.Errorf("--config and %q: give a URL or --config, not both", args[0])
+		return nil, nil, errors.New("a URL and --config: give one of the two")
+	case len(files) == 0 && len(args) > 1:
+		return nil, nil, errors.New("more than one URL: give one")
 	case f.config != "":
 		connector, warnings, err = config.LoadTail(f.config, config.Options{Lenient: f.lenient, Offline: len(files) > 0})
 	case len(files) > 0:
@@ -186,7 +197,7 @@ func printEvents(ctx context.Context, source binlog.Source, em *emitter.Emitter,
 	var batch emitter.Batch
 	for {
 		event, err := source.Read(ctx)
-		if errors.Is(err, io.EOF) {
+		if err == io.EOF { // bare: within another error it is a connection that the server closed
 			return nil
 		}
 		if err != nil {

@@ -34,7 +34,7 @@ func (f *file) set(key, value string) {
 
 // readFile reads JSON when the file begins with a brace, else Java properties.
 func readFile(path string) (*file, error) {
-	text, err := os.ReadFile(path)
+	text, err := readBounded(path)
 	if err != nil {
 		var pe *os.PathError
 		if errors.As(err, &pe) {
@@ -47,6 +47,22 @@ func readFile(path string) (*file, error) {
 		return nil, &KeyError{File: path, Text: err.Error()}
 	}
 	return f, nil
+}
+
+// mostBytes is far more than any configuration has: beyond it the file is a wrong one.
+const mostBytes = 16 << 20
+
+func readBounded(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, mostBytes+1))
+	if err == nil && len(text) > mostBytes {
+		err = fmt.Errorf("it has more than %d bytes, so it is no configuration", mostBytes)
+	}
+	return text, err
 }
 
 func parseFile(path string, text []byte) (*file, error) {
@@ -72,7 +88,8 @@ func (f *file) parseProperties(text []byte) error {
 	return parseProperties(string(latin1), f.set)
 }
 
-// parseJSON reads {"name":…,"config":{…}}, as it is sent to Kafka Connect's REST interface, or the bare map.
+// parseJSON reads {"name":…,"config":{…}}, as it is sent to Kafka Connect's REST interface and, with the members tasks
+// and type, as that answers, or the bare map.
 func (f *file) parseJSON(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -92,6 +109,7 @@ func (f *file) parseJSON(text []byte) error {
 	}
 	outer := map[string]string{}
 	var inner *file
+	tasks := false
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
@@ -106,6 +124,13 @@ func (f *file) parseJSON(text []byte) error {
 			inner = &file{value: map[string]string{}}
 			if err := inner.members(d, wrap); err != nil {
 				return err
+			}
+			continue
+		}
+		if v == json.Delim('[') && k == "tasks" {
+			tasks = true
+			if err := skip(d); err != nil {
+				return wrap(err)
 			}
 			continue
 		}
@@ -126,11 +151,17 @@ func (f *file) parseJSON(text []byte) error {
 		return errors.New("is not valid JSON: something follows the closing brace")
 	}
 	if inner == nil {
+		if tasks {
+			return notScalar("tasks")
+		}
 		return nil
 	}
 	name, state := outer["name"], outer["initial_state"]
 	delete(outer, "name")
 	delete(outer, "initial_state")
+	if tasks {
+		delete(outer, "type") // an answer of GET /connectors/NAME
+	}
 	for k := range outer {
 		return fmt.Errorf(`has %q beside "config"; only "name" and "initial_state" may stand there`, k)
 	}
@@ -172,6 +203,23 @@ func (f *file) members(d *json.Decoder, wrap func(error) error) error {
 	return nil
 }
 
+// skip reads to the end of an array whose opening bracket is read.
+func skip(d *json.Decoder) error {
+	for depth := 1; depth > 0; {
+		t, err := d.Token()
+		if err != nil {
+			return err
+		}
+		switch t {
+		case json.Delim('['), json.Delim('{'):
+			depth++
+		case json.Delim(']'), json.Delim('}'):
+			depth--
+		}
+	}
+	return nil
+}
+
 // scalar is a JSON value as text; null counts as not given.
 func scalar(key string, v json.Token) (string, bool, error) {
 	switch v := v.(type) {
@@ -184,5 +232,9 @@ func scalar(key string, v json.Token) (string, bool, error) {
 	case nil:
 		return "", false, nil
 	}
-	return "", false, fmt.Errorf("has an object or array as the value of %q; every value is text, a number, true or false", key)
+	return "", false, notScalar(key)
+}
+
+func notScalar(key string) error {
+	return fmt.Errorf("has an object or array as the value of %q; every value is text, a number, true or false", key)
 }

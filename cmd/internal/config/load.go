@@ -411,7 +411,7 @@ func checkClient(settings map[string]string, from origin) {
 			end = len(text)
 		}
 		c, key := from(text[:end])
-		return c, key, strings.TrimLeft(text[end:], ": ")
+		return c, key, strings.TrimLeft(text[end:], "=: ")
 	}
 	warnings, err := kafka.CheckProperties(settings)
 	for _, w := range warnings {

@@ -62,7 +62,10 @@ func ParseStart(text string) (Start, error) {
 		return Start{Mode: AtGTIDs, GTIDs: set.String()}, nil
 	}
 	if regexp.MustCompile(`^[0-9a-fA-F]{8}-`).MatchString(t) {
-		return Start{}, fmt.Errorf("GTID set: %w", err)
+		if err == nil {
+			err = fmt.Errorf("GTID set: no transaction is in %q", t)
+		}
+		return Start{}, err
 	}
 	if i := strings.LastIndexByte(t, ':'); i > 0 {
 		if pos, err := strconv.ParseInt(t[i+1:], 10, 64); err == nil {

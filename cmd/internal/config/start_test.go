@@ -36,6 +36,7 @@ func TestParseStart(t *testing.T) {
 		u + ":x-y":              "GTID set",
 		u + ":0":                "GTID set",
 		u:                       "GTID set",
+		u + ":52-50":            "no transaction is in",
 	} {
 		if got, err := ParseStart(in); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%q: %+v, %v; want %q", in, got, err, part)

@@ -54,9 +54,11 @@ func Properties() []Property {
 // oursTable holds the keys that Debezium and Kafka Connect do not know.
 func oursTable() []Property {
 	return []Property{
-		{Name: "start.position", Place: InConnector, Group: groupOurs, Type: Text, Default: "now", Status: Honoured,
+		{
+			Name: "start.position", Place: InConnector, Group: groupOurs, Type: Text, Default: "now", Status: Honoured,
 			Doc:  "Where to begin when no offset is stored: oldest, now, FILE:POS or a GTID set.",
-			Note: "An offset that is stored always wins."},
+			Note: "An offset that is stored always wins.",
+		},
 	}
 }
 
@@ -75,8 +77,10 @@ func mysqlTable() []Property {
 			Property{Name: "database.user", Type: Text, Required: true, Doc: "MySQL user; it needs REPLICATION SLAVE, REPLICATION CLIENT and SELECT."},
 			Property{Name: "database.password", Type: Password, Doc: "The user's password."},
 			Property{Name: "database.server.id", Type: Number, Min: 1, Max: 1<<32 - 1, Required: true, Doc: "Server id under which the binlog is read; no other replica of the server may have it."},
-			Property{Name: "database.ssl.mode", Type: Enum, Default: "preferred", Allowed: []string{"disabled", "preferred", "required", "verify_ca", "verify_identity"}, Later: []string{"verify_ca", "verify_identity"}, Security: true,
-				Doc: "Whether the connection to MySQL is encrypted, and how much of the server's certificate is checked."},
+			Property{
+				Name: "database.ssl.mode", Type: Enum, Default: "preferred", Allowed: []string{"disabled", "preferred", "required", "verify_ca", "verify_identity"}, Later: []string{"verify_ca", "verify_identity"}, Security: true,
+				Doc: "Whether the connection to MySQL is encrypted, and how much of the server's certificate is checked.",
+			},
 			Property{Name: "database.ssl.keystore", Type: Text, Status: NotYet, Security: true, Doc: "Key store with the client's certificate for MySQL."},
 			Property{Name: "database.ssl.keystore.password", Type: Password, Status: NotYet, Security: true, Doc: "Password of database.ssl.keystore."},
 			Property{Name: "database.ssl.truststore", Type: Text, Status: NotYet, Security: true, Doc: "Trust store that MySQL's certificate is checked against."},
@@ -217,9 +221,11 @@ func snapshotTable() []Property {
 	}
 	return slices.Concat(
 		in(groupSnapshot, noSnapshot,
-			Property{Name: "snapshot.mode", Type: Enum, Default: "initial", Allowed: []string{"always", "initial", "initial_only", "no_data", "when_needed", "recovery", "configuration_based", "custom"},
+			Property{
+				Name: "snapshot.mode", Type: Enum, Default: "initial", Allowed: []string{"always", "initial", "initial_only", "no_data", "when_needed", "recovery", "configuration_based", "custom"},
 				Doc:  "What happens before streaming when no offset is stored.",
-				Note: "Snapshots are not built yet: without a stored offset only no_data starts; with one, initial, when_needed and recovery go on from it too."},
+				Note: "Snapshots are not built yet: without a stored offset only no_data starts; with one, initial, when_needed and recovery go on from it too.",
+			},
 			Property{Name: "snapshot.locking.mode", Type: Enum, Default: "minimal", Allowed: []string{"minimal", "minimal_percona", "minimal_percona_no_table_locks", "minimal_at_least_once", "extended", "none", "custom"}, Doc: "How long the snapshot holds locks."},
 			Property{Name: "snapshot.locking.mode.custom.name", Type: Text, Doc: "Name of a custom locking mode."},
 			Property{Name: "snapshot.query.mode", Type: Enum, Default: "select_all", Allowed: []string{"select_all", "custom"}, Doc: "How the snapshot's queries are made."},

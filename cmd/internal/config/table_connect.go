@@ -55,8 +55,10 @@ func convertTable(place Place) []Property {
 	for _, side := range []struct{ name, what string }{{"key", "key"}, {"value", "value"}} {
 		c := side.name + ".converter"
 		rows = append(rows,
-			Property{Name: c, Type: Class, Doc: "Converter of the record's " + side.what + "; unset is " + jsonConverter + ".",
-				Note: "Other converters are not built yet. A connector's own converter takes none of its settings from the worker, as in Kafka Connect."},
+			Property{
+				Name: c, Type: Class, Doc: "Converter of the record's " + side.what + "; unset is " + jsonConverter + ".",
+				Note: "Other converters are not built yet. A connector's own converter takes none of its settings from the worker, as in Kafka Connect.",
+			},
 			Property{Name: c + ".schemas.enable", Type: Bool, Default: "true", Doc: "Whether the JSON holds the schema beside the payload."},
 			Property{Name: c + ".replace.null.with.default", Type: Bool, Default: "true", Doc: "Whether a NULL in a column with a default is written as that default."},
 			Property{Name: c + ".decimal.format", Type: Enum, Default: "BASE64", Allowed: []string{"BASE64", "NUMERIC"}, Doc: "How decimals stand in JSON."},

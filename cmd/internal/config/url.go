@@ -22,7 +22,7 @@ import (
 func ParseURL(raw string, env func(string) string) (*Connector, []Warning, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, nil, badURL("cannot be read; letters such as @ : / ? # %% in a user or password must be written as %%40 %%3A %%2F %%3F %%23 %%25")
+		return nil, nil, badURL("cannot be read; it must look like mysql://user:password@host:3306/database, and letters such as @ : / ? # %% in a user or password must be written as %%40 %%3A %%2F %%3F %%23 %%25")
 	}
 	switch {
 	case u.Scheme != "mysql":

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,7 +47,7 @@ type Worker func(ctx context.Context, broker, binlogFile, offsetFile string, pau
 func Run(ctx context.Context, out io.Writer, worker Worker, openStore func(path string) (offset.Store, error)) error {
 	dir, err := os.MkdirTemp("", "tidemark-demo-")
 	if err != nil {
-		return err
+		return fmt.Errorf("the demo needs a folder for its files in %s, which TMPDIR chooses: %w", os.TempDir(), err)
 	}
 	defer os.RemoveAll(dir)
 	d := &demo{out: out, worker: worker, openStore: openStore, binlogFile: filepath.Join(dir, binlogName), offsetFile: filepath.Join(dir, "offsets.dat")}
@@ -88,7 +89,7 @@ type change struct {
 func (d *demo) run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	want, err := d.expected(ctx)
+	want, atKill, err := d.expected(ctx)
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ The rest is what runs in production: reader, encoder, producer, offset file. It 
 	}
 	// The worker waits there until its offset is stored, which makes the resume exact: what is not stored yet when a
 	// process is killed is written once more, never lost.
-	if err := d.settled(ctx); err != nil {
+	if err := d.settled(ctx, atKill); err != nil {
 		return err
 	}
 	if err := first.Process.Kill(); err != nil {
@@ -240,27 +241,31 @@ func parse(r *kgo.Record) (change, error) {
 	return c, nil
 }
 
-// expected counts what the binlog has to give, by topic, with the reader alone.
-func (d *demo) expected(ctx context.Context) ([]string, error) {
+// expected counts what the binlog has to give, by topic, with the reader alone, and gives the offset that holds after
+// the row at which the worker is killed.
+func (d *demo) expected(ctx context.Context) (want []string, atKill offset.Offset, err error) {
 	source, err := binlog.OpenFiles(ctx, binlog.Config{Captured: func(string, string) bool { return true }}, []string{d.binlogFile}, binlog.Start{Oldest: true})
 	if err != nil {
-		return nil, err
+		return nil, atKill, err
 	}
 	defer source.Close()
-	var want []string
+	row := 0
 	for {
 		event, err := source.Read(ctx)
 		if errors.Is(err, io.EOF) {
-			return want, nil
+			return want, atKill, nil
 		}
 		if err != nil {
-			return nil, err
+			return nil, atKill, err
 		}
 		rows, ok := event.(*binlog.Rows)
 		if !ok {
 			continue
 		}
 		for rows.Next() {
+			if row++; row == killAfter {
+				atKill = rows.OffsetAfter()
+			}
 			at := fmt.Sprintf("demo.%s.%s %s:%d:%d", rows.Table.Database, rows.Table.Name, rows.Info.File, rows.Info.Pos, rows.Row)
 			switch {
 			case rows.Op == binlog.Create:
@@ -274,7 +279,7 @@ func (d *demo) expected(ctx context.Context) ([]string, error) {
 			}
 		}
 		if err := rows.Err(); err != nil {
-			return nil, err
+			return nil, atKill, err
 		}
 	}
 }
@@ -307,8 +312,10 @@ func (d *demo) check(want []string) error {
 }
 
 // stored reads the offset file, which no worker may have open.
-func (d *demo) stored(ctx context.Context) (offset.Offset, error) {
-	store, err := d.openStore(d.offsetFile)
+func (d *demo) stored(ctx context.Context) (offset.Offset, error) { return d.load(ctx, d.offsetFile) }
+
+func (d *demo) load(ctx context.Context, path string) (offset.Offset, error) {
+	store, err := d.openStore(path)
 	if err != nil {
 		return offset.Offset{}, err
 	}
@@ -316,18 +323,30 @@ func (d *demo) stored(ctx context.Context) (offset.Offset, error) {
 	return store.Load(ctx, Key)
 }
 
-// settled waits until the worker, which stands still, has stored its last offset: the file has not changed for a while.
-func (d *demo) settled(ctx context.Context) error {
-	const quiet = 200 * time.Millisecond
+// settled waits until the worker, which stands still, has stored the offset of its last row. The worker has the file
+// locked, so a copy of it is read; the file is replaced at once, so the copy is a whole one.
+func (d *demo) settled(ctx context.Context, want offset.Offset) error {
+	seen := d.offsetFile + ".seen"
 	for {
-		info, err := os.Stat(d.offsetFile)
-		if err == nil && time.Since(info.ModTime()) > quiet {
-			return nil
+		data, err := os.ReadFile(d.offsetFile)
+		if err == nil {
+			if err := os.WriteFile(seen, data, 0o600); err != nil {
+				return err
+			}
+			stored, err := d.load(ctx, seen)
+			if err != nil {
+				return err
+			}
+			if stored.Equal(want) {
+				return nil
+			}
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the worker stores no offset: %w", ctx.Err())
-		case <-time.After(quiet / 4):
+			return fmt.Errorf("the worker does not store the offset of its last row: %w", ctx.Err())
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }

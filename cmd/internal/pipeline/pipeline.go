@@ -102,7 +102,23 @@ func (p *Pipeline) attempt(ctx context.Context) error {
 	stop := saver.start(ctx, delivery)
 	err = p.stream(ctx, source, delivery)
 	stop()
-	return errors.Join(err, p.finish(ctx, delivery, saver))
+	stopped := ctx.Err() != nil && errors.Is(err, ctx.Err())
+	flushed, saved := p.finish(ctx, delivery, saver)
+	if stopped {
+		err = nil // a stop is no fault, and must not hide one of finish
+		if errors.Is(flushed, ctx.Err()) {
+			flushed = nil // what was being delivered was stopped, too
+		}
+	}
+	if saved != nil && (stopped && p.Transient(saved) || err != nil && p.Transient(err)) {
+		p.Log.Warn("the offset could not be stored; what Kafka has acknowledged since the last one is sent again",
+			zap.Stringer("stored", saver.last), zap.Error(saved))
+		saved = nil
+	}
+	if err != nil && flushed != nil && err.Error() == flushed.Error() {
+		flushed = nil // the delivery's fault is said once
+	}
+	return errors.Join(err, flushed, saved)
 }
 
 // stream is the loop. It returns nil at the source's end, else the error that ended it.
@@ -122,7 +138,7 @@ func (p *Pipeline) stream(ctx context.Context, source binlog.Source, delivery em
 			switch failed := delivery.Err(); {
 			case failed != nil:
 				return failed
-			case errors.Is(err, io.EOF):
+			case err == io.EOF: // bare: within another error it is a connection that the server closed
 				return nil
 			}
 			return err
@@ -163,20 +179,23 @@ func (p *Pipeline) rows(ctx context.Context, event *binlog.Rows, delivery emitte
 	return delivery.Deliver(ctx)
 }
 
-// finish waits for the acknowledgements that are still due and stores what is safe. It is bounded by the flush timeout
-// and goes on after ctx is done.
-func (p *Pipeline) finish(ctx context.Context, delivery emitter.Delivery, saver *saver) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.FlushTimeout)
+// finish waits for the acknowledgements that are still due and stores what is safe. Each of the two is bounded by the
+// flush timeout and goes on after ctx is done.
+func (p *Pipeline) finish(ctx context.Context, delivery emitter.Delivery, saver *saver) (flushed, saved error) {
+	ctx = context.WithoutCancel(ctx)
+	flushing, cancel := context.WithTimeout(ctx, p.FlushTimeout)
 	defer cancel()
-	flushed := delivery.Flush(ctx)
-	if flushed != nil && delivery.Err() == nil {
+	flushed = delivery.Flush(flushing)
+	if errors.Is(flushed, context.DeadlineExceeded) && delivery.Err() == nil {
 		p.Log.Warn("Kafka has not acknowledged all records in time; they are sent again after the next start",
-			zap.Duration("offset.flush.timeout.ms", p.FlushTimeout), zap.Error(flushed))
+			zap.Int64("offset.flush.timeout.ms", p.FlushTimeout.Milliseconds()), zap.Error(flushed))
 		flushed = nil
 	}
 	safe, ok := delivery.Safe()
 	if !ok {
-		return flushed
+		return flushed, nil
 	}
-	return errors.Join(flushed, saver.save(ctx, safe))
+	saving, cancel := context.WithTimeout(ctx, p.FlushTimeout)
+	defer cancel()
+	return flushed, saver.save(saving, safe)
 }

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -194,6 +195,27 @@ func TestI5_ReconnectGoesThroughTheStoredOffset(t *testing.T) {
 	})
 }
 
+// A server that shuts down closes the stream in order. That is an interruption, not the end of the source.
+func TestClosedStreamIsNotTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, opened, logs := newPipeline(&memoryStore{saved: []offset.Offset{at(100)}}, newInstant,
+			&script{steps: []int64{200}, err: fmt.Errorf("MySQL ended the binlog stream: %w", io.EOF)},
+			&script{steps: []int64{300}})
+		p.Transient = func(err error) bool { return errors.Is(err, io.EOF) }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := p.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if len(*opened) != 2 || (*opened)[1].Pos != 200 {
+			t.Errorf("opened at %v, want again at 200", *opened)
+		}
+		if n := logs.FilterMessageSnippet("interrupted").Len(); n != 1 {
+			t.Errorf("the interruption was said %d times, want once", n)
+		}
+	})
+}
+
 // While waiting goes on it is said once, and the waits grow.
 func TestWaitingIsSaidOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -233,13 +255,45 @@ func TestI7_RefusedRecordStopsAWaitingSource(t *testing.T) {
 	delivery := func() *instant { d := newInstant(); d.failAt = 300; return d }
 	p, _, _ := newPipeline(store, delivery, &script{steps: []int64{200, 300}})
 	err := p.Run(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "refused") {
-		t.Fatalf("got %v", err)
+	if err == nil || strings.Count(err.Error(), "refused") != 1 {
+		t.Fatalf("got %v, want that the record was refused, once", err)
 	}
 	if got := store.positions(); got[len(got)-1] != 200 {
 		t.Errorf("stored %v, want 200 last", got)
 	}
 }
+
+// A stop that cannot store the offset says so: as an error, or as a warning when waiting could have healed it.
+func TestStopThatCannotStore(t *testing.T) {
+	for name, test := range map[string]struct {
+		fail error
+		want error
+		warn int
+	}{
+		"for good":  {fail: errDisk, want: errDisk},
+		"transient": {fail: errCut, warn: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &memoryStore{saved: []offset.Offset{at(100)}, fail: test.fail}
+				p, _, logs := newPipeline(store, newInstant, &script{steps: []int64{200}})
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error)
+				go func() { done <- p.Run(ctx) }()
+				synctest.Wait()
+				cancel()
+				if err := <-done; !errors.Is(err, test.want) {
+					t.Errorf("got %v, want %v", err, test.want)
+				}
+				if n := logs.FilterMessageSnippet("could not be stored; what").Len(); n != test.warn {
+					t.Errorf("said %d times, want %d", n, test.warn)
+				}
+			})
+		})
+	}
+}
+
+var errDisk = errors.New("the disk is full")
 
 // A stop while Kafka is away is bounded by the flush timeout and stores what was acknowledged.
 func TestStopIsBounded(t *testing.T) {
