@@ -6,9 +6,11 @@ GO ?= go
 GOFUMPT     = $(GO) run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
+VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
 # The packages that need no server. it's own checker is tested among them, by name; it/lint belongs to check.
 UNIT      = $(shell $(GO) list ./... | grep -Ev '/it(/lint)?$$')
-NO_SERVER = ^(TestChecker|TestCheckWorkload|TestGolden|TestOffsetFile|TestProxy$$)
+NO_SERVER = ^(TestGolden$$|TestChecker|TestCheckWorkload|TestGolden|TestOffsetFile|TestProxy$$)
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test unit it images check bench soak-chaos soak-bigtx clean
@@ -17,7 +19,7 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## Build bin/tidemark, one static binary.
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/tidemark ./cmd/tidemark
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/tidemark ./cmd/tidemark
 
 demo: build ## Run the demo: change events, a kill in a transaction and the exact resume, with nothing else installed.
 	bin/tidemark demo

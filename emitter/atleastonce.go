@@ -445,6 +445,9 @@ func (d *AtLeastOnce) Flush(ctx context.Context) error {
 // Safe implements [Delivery].
 func (d *AtLeastOnce) Safe() (offset.Offset, bool) { return d.tracker.Safe() }
 
+// Unacked implements [Delivery].
+func (d *AtLeastOnce) Unacked() int { return d.tracker.Unacked() }
+
 // Err implements [Delivery].
 func (d *AtLeastOnce) Err() error {
 	d.mu.Lock()

@@ -39,6 +39,9 @@ type Delivery interface {
 	// there is none yet.
 	Safe() (offset.Offset, bool)
 
+	// Unacked is the number of records that are on their way: handed over and not acknowledged.
+	Unacked() int
+
 	// Err returns what ended the delivery: the first record that could not be written, or a closed Delivery. After it
 	// nothing more is produced (I7); the safe offset stays before the failed record.
 	Err() error

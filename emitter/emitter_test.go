@@ -92,19 +92,25 @@ func TestI3_OnlyTheLastRecordMovesTheOffset(t *testing.T) {
 		{"update", binlog.Update, a, b, []int{2}, true, `5 {"s":"x"} {"before":` + ra + `,"after":` + rb + `,…,"op":"u"`},
 		{"update without key", binlog.Update, a, b, nil, true, `5 null {"before":` + ra + `,"after":` + rb + `,…,"op":"u"`},
 		{
-			"delete", binlog.Delete, a, nil, []int{0}, true,
+			"delete", binlog.Delete, a, nil,
+			[]int{0},
+			true,
 			`4 {"id":1} {"before":` + ra + `,"after":null,…,"op":"d"` + "\n" + `5 {"id":1} null`,
 		},
 		{"delete without key", binlog.Delete, a, nil, nil, true, `4 null {"before":` + ra + `,"after":null,…,"op":"d"` + "\n" + `5 null null`},
 		{"delete without tombstone", binlog.Delete, a, nil, []int{0}, false, `5 {"id":1} {"before":` + ra + `,"after":null,…,"op":"d"`},
 		{
-			"key change", binlog.Update, a, b, []int{2, 0}, true,
+			"key change", binlog.Update, a, b,
+			[]int{2, 0},
+			true,
 			`4 {"s":"x","id":1} {"before":` + ra + `,"after":null,…,"op":"d" __debezium.newkey={"s":"x","id":2}` + "\n" +
 				`4 {"s":"x","id":1} null __debezium.newkey={"s":"x","id":2}` + "\n" +
 				`5 {"s":"x","id":2} {"before":null,"after":` + rb + `,…,"op":"c" __debezium.oldkey={"s":"x","id":1}`,
 		},
 		{
-			"key change without tombstone", binlog.Update, a, b, []int{0}, false,
+			"key change without tombstone", binlog.Update, a, b,
+			[]int{0},
+			false,
 			`4 {"id":1} {"before":` + ra + `,"after":null,…,"op":"d" __debezium.newkey={"id":2}` + "\n" +
 				`5 {"id":2} {"before":null,"after":` + rb + `,…,"op":"c" __debezium.oldkey={"id":1}`,
 		},

@@ -203,8 +203,8 @@ func (s *FileStore) unchanged() error {
 		return fmt.Errorf("offset file: %w", err)
 	}
 	if now != nil && !bytes.Equal(now, s.disk) {
-		return fmt.Errorf("offset file %s was changed by another program while it was in use; nothing was written over it. "+
-			"Stop that program (a Kafka Connect worker with the same offset.storage.file.filename?) and start again", s.path)
+		return fmt.Errorf("%w: offset file %s was changed by another program while it was in use; nothing was written over it. "+
+			"Stop that program (a Kafka Connect worker with the same offset.storage.file.filename?) and start again", ErrUnusable, s.path)
 	}
 	return nil
 }
@@ -228,7 +228,7 @@ func (s *FileStore) replace(data []byte) error {
 		return fmt.Errorf("%w (the file must lie in a folder that is writable, and must not itself be a mount point)", err)
 	}
 	if err := s.fs.SyncDir(filepath.Dir(s.path)); err != nil {
-		s.failed = fmt.Errorf("offset file %s: the folder could not be written to the disk, so it is not known which offset it has: %w", s.path, err)
+		s.failed = fmt.Errorf("%w: offset file %s: the folder could not be written to the disk, so it is not known which offset it has: %w", ErrUnusable, s.path, err)
 		return s.failed
 	}
 	return nil

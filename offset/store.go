@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 )
 
@@ -21,6 +22,10 @@ type Store interface {
 	// Close gives the place free for other processes. The store must not be used afterwards.
 	Close() error
 }
+
+// ErrUnusable is wrapped by an error of Save after which saving again cannot succeed: somebody else wrote to the place, or
+// it is not known what it holds. Whoever streams has to stop, or ever more would be sent again.
+var ErrUnusable = errors.New("the offset can no longer be stored here")
 
 // Key says whose offset it is: Connect's key of a source offset with Debezium's source partition.
 type Key struct {

@@ -42,9 +42,6 @@ func adjustYear(year int) int {
 	return year
 }
 
-// daysBefore is the number of days of a common year before each month, which begin at 1.
-var daysBefore = [13]int16{0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334}
-
 // days is the number of days from 1970-01-01; c must be ok.
 func (c civil) days() int64 {
 	return daysFrom(uint32(adjustYear(c.year)), uint32(c.month), uint32(c.day))

@@ -51,6 +51,7 @@ func serverConfig(c *config.Connector, log *zap.Logger) server.Config {
 		SSLMode:                 server.SSLMode(c.SSL),
 		AllowPublicKeyRetrieval: c.AllowPublicKeyRetrieval,
 		ConnectTimeout:          c.ConnectTimeout,
+		Heartbeat:               c.Heartbeat,
 		Log:                     log,
 	}
 }

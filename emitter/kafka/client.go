@@ -95,7 +95,7 @@ func newClient(cfg ClientConfig, more ...kgo.Opt) (*Client, error) {
 	}
 	cl, err := kgo.NewClient(append(opts, more...)...)
 	if err != nil {
-		return nil, fmt.Errorf("Kafka client: %w", err)
+		return nil, fmt.Errorf("making the Kafka client: %w", err)
 	}
 	return &Client{
 		inner: kclient.Client{Kgo: cl, MaxRecordBytes: s.maxRequest, BufferBytes: s.bufferBytes},

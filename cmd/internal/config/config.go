@@ -105,6 +105,7 @@ type Connector struct {
 	ServerID       uint32 // unique among all replicas of the server
 	SSL            SSLMode
 	ConnectTimeout time.Duration // for reaching the server and logging in; 0: the client's default
+	Heartbeat      time.Duration // how often the server shows that the connection lives; 0: the client's default
 	// AllowPublicKeyRetrieval lets the password be sent over a plain connection, encrypted with a key that the server
 	// gives and nobody vouches for.
 	AllowPublicKeyRetrieval bool

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tidemark-cdc/tidemark/emitter/kafka"
 )
@@ -253,6 +254,7 @@ func (c *checked) connector() *Connector {
 		ServerID:                uint32(c.number("database.server.id")),
 		SSL:                     SSLMode(c.enum("database.ssl.mode")),
 		ConnectTimeout:          c.millis("connect.timeout.ms"),
+		Heartbeat:               c.heartbeat(),
 		AllowPublicKeyRetrieval: c.yes("driver.allowPublicKeyRetrieval"),
 		Prefix:                  c.text("topic.prefix"),
 		SnapshotMode:            c.enum("snapshot.mode"),
@@ -278,6 +280,17 @@ func (c *checked) connector() *Connector {
 		c.warn("include.schema.changes", "schema change events are not written yet (topic %s); false says that none are expected", conn.Prefix)
 	}
 	return conn
+}
+
+// heartbeat is 0.8 of connect.keep.alive.interval.ms, as Debezium asks for it, but never less often than every 10 s: its
+// default would let a dead connection pass for alive for minutes.
+func (c *checked) heartbeat() time.Duration {
+	const most = 10 * time.Second
+	d := c.millis("connect.keep.alive.interval.ms") * 8 / 10
+	if d <= 0 || d > most {
+		return most
+	}
+	return max(d, 100*time.Millisecond)
 }
 
 // class checks connector.class and says whether it is ours. A missing one is found by the table.

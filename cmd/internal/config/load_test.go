@@ -94,7 +94,7 @@ func TestLoadDefaults(t *testing.T) {
 	want := &Connector{
 		Name: "orders", File: c.File,
 		Host: "db.example.com", Port: 3306, User: "repl", Password: c.Password, ServerID: 5400,
-		SSL: SSLPreferred, ConnectTimeout: 30 * time.Second,
+		SSL: SSLPreferred, ConnectTimeout: 30 * time.Second, Heartbeat: 10 * time.Second,
 		Prefix: "shop", Filter: c.Filter, SnapshotMode: "no_data",
 		Key:        Converter{Schemas: true, ReplaceNullWithDefault: true},
 		Value:      Converter{Schemas: true, ReplaceNullWithDefault: true},
@@ -461,4 +461,22 @@ func FuzzParseFile(f *testing.F) {
 		c.connector()
 		c.converters(&Connector{}, nil)
 	})
+}
+
+func TestHeartbeat(t *testing.T) {
+	for set, want := range map[string]time.Duration{
+		"":      10 * time.Second,
+		"60000": 10 * time.Second,
+		"5000":  4 * time.Second,
+		"1000":  800 * time.Millisecond,
+		"1":     100 * time.Millisecond,
+	} {
+		f := &file{value: map[string]string{}}
+		if set != "" {
+			f.set("connect.keep.alive.interval.ms", set)
+		}
+		if got := checkFile(f, InConnector, Options{}, nil).heartbeat(); got != want {
+			t.Errorf("%q: %v, want %v", set, got, want)
+		}
+	}
 }

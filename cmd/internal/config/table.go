@@ -92,7 +92,7 @@ func mysqlTable() []Property {
 			Property{Name: "database.protocol", Type: Text, Default: "jdbc:mysql", Status: Accepted, Note: noJDBC, Doc: "JDBC protocol."},
 			Property{Name: "connect.timeout.ms", Type: Millis, Default: "30000", Max: milliMax, Doc: "How long connecting to MySQL and logging in may take; 0 stands for the default."},
 			Property{Name: "connect.keep.alive", Type: Bool, Default: "true", Status: Accepted, Note: keepAlive, Doc: "Whether a thread checks the binlog connection."},
-			Property{Name: "connect.keep.alive.interval.ms", Type: Millis, Default: "60000", Max: milliMax, Status: Accepted, Note: keepAlive, Doc: "How often that thread looks."},
+			Property{Name: "connect.keep.alive.interval.ms", Type: Millis, Default: "60000", Max: milliMax, Doc: "How often the connection has to show that it lives: the server is asked for heartbeats every 0.8 of it (every 10 s when it is not set or longer), and after three that do not come the connection is given up."},
 			Property{Name: "connection.validation.timeout.ms", Type: Millis, Default: "60000", Max: milliMax, Status: Accepted, Note: "connect.timeout.ms bounds the attempt to connect.", Doc: "How long the check of the connection in a validation may take."},
 			Property{Name: "use.nongraceful.disconnect", Type: Bool, Default: "false", Status: Accepted, Note: "A stale connection is closed at once.", Doc: "Whether a stale binlog connection is reset instead of closed."},
 			Property{Name: "binlog.net.read.timeout", Type: Seconds, Default: "0", Max: milliMax, Status: Accepted, Note: "The session's net_read_timeout and net_write_timeout are set so that a slow Kafka does not end the connection.", Doc: "net_read_timeout of the binlog connection."},

@@ -46,17 +46,17 @@ type Pipeline struct {
 // There is one path for the first start, a reconnect and a crash: the stored offset is loaded and the source is opened
 // there.
 func (p *Pipeline) Run(ctx context.Context) error {
-	wait := backoff{first: 500 * time.Millisecond, most: 30 * time.Second}
+	wait := backoff{first: 500 * time.Millisecond, most: 10 * time.Second}
 	for {
 		began := time.Now()
-		err := p.attempt(ctx)
+		progress, err := p.attempt(ctx)
 		switch {
 		case err == nil || ctx.Err() != nil && errors.Is(err, ctx.Err()):
 			return nil // stopped, or a source that ends
 		case ctx.Err() != nil || !p.Transient(err):
 			return err
 		}
-		if time.Since(began) > wait.most {
+		if progress || time.Since(began) > wait.most {
 			wait.reset()
 		}
 		d := wait.next()
@@ -74,128 +74,145 @@ func (p *Pipeline) Run(ctx context.Context) error {
 	}
 }
 
-// attempt is one life of source and delivery: from the stored offset until something ends it.
-func (p *Pipeline) attempt(ctx context.Context) error {
+// attempt is one life of source and delivery: from the stored offset until something ends it. It made progress if an
+// offset was stored.
+func (p *Pipeline) attempt(ctx context.Context) (progress bool, err error) {
 	stored, err := p.Store.Load(ctx, p.Key)
 	if err != nil {
-		return err
+		return false, err
 	}
 	source, err := p.Open(ctx, stored)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer source.Close()
 	p.Log.Info("streaming", zap.Stringer("offset", source.Start()), zap.Bool("again", p.waiting))
 	p.waiting = false
-	saver := &saver{p: p, last: stored}
+	saver := newSaver(p, stored)
 	if stored.IsZero() {
 		// Without this a crash before the first commit would start over at another place and lose what came between.
 		if err := saver.save(ctx, source.Start()); err != nil {
-			return err
+			return false, err
 		}
 	}
 	delivery, err := p.Deliver(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer delivery.Close()
 	stop := saver.start(ctx, delivery)
-	err = p.stream(ctx, source, delivery)
+	err = p.stream(ctx, source, delivery, saver)
 	stop()
-	stopped := ctx.Err() != nil && errors.Is(err, ctx.Err())
-	flushed, saved := p.finish(ctx, delivery, saver)
-	if stopped {
-		err = nil // a stop is no fault, and must not hide one of finish
-		if errors.Is(flushed, ctx.Err()) {
-			flushed = nil // what was being delivered was stopped, too
-		}
-	}
-	if saved != nil && (stopped && p.Transient(saved) || err != nil && p.Transient(err)) {
-		p.Log.Warn("the offset could not be stored; what Kafka has acknowledged since the last one is sent again",
-			zap.Stringer("stored", saver.last), zap.Error(saved))
-		saved = nil
-	}
-	if err != nil && flushed != nil && err.Error() == flushed.Error() {
-		flushed = nil // the delivery's fault is said once
-	}
-	return errors.Join(err, flushed, saved)
+	err = p.finish(ctx, err, delivery, saver)
+	return saver.ours, err
 }
 
 // stream is the loop. It returns nil at the source's end, else the error that ended it.
-func (p *Pipeline) stream(ctx context.Context, source binlog.Source, delivery emitter.Delivery) error {
+func (p *Pipeline) stream(ctx context.Context, source binlog.Source, delivery emitter.Delivery, saver *saver) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go func() { // a delivery that failed ends a Read that waits for the server
+	go func() { // what fails beside the loop ends a Read that waits for the server
 		select {
 		case <-ctx.Done():
 		case <-delivery.Done():
 			cancel(delivery.Err())
+		case err := <-saver.broken:
+			cancel(err)
 		}
 	}()
 	for {
 		event, err := source.Read(ctx)
-		if err != nil {
-			switch failed := delivery.Err(); {
-			case failed != nil:
-				return failed
-			case err == io.EOF: // bare: within another error it is a connection that the server closed
-				return nil
-			}
-			return err
+		if err == io.EOF { // bare: within another error it is a connection that the server closed
+			return delivery.Err()
 		}
-		switch event := event.(type) {
-		case *binlog.Rows:
-			err = p.rows(ctx, event, delivery)
-		case *binlog.Boundary:
-			err = delivery.Boundary(ctx, event.Offset)
-		case *binlog.Truncate:
-			err = delivery.Boundary(ctx, event.Offset)
+		if err == nil {
+			err = p.deliver(ctx, event, delivery)
+		}
+		switch failed := delivery.Err(); {
+		case err == nil:
+		case failed != nil:
+			return failed
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
 		default:
-			err = fmt.Errorf("the source returned a %T, which the pipeline does not know: this is a fault in tidemark", event)
-		}
-		if err != nil {
 			return err
 		}
 	}
 }
 
-// rows encodes and delivers the rows of one event.
-func (p *Pipeline) rows(ctx context.Context, event *binlog.Rows, delivery emitter.Delivery) error {
-	if err := p.Emitter.Begin(event); err != nil {
-		return err
-	}
-	for event.Next() {
-		batch, err := delivery.Batch(ctx)
-		if err != nil {
+// deliver encodes and delivers the rows of an event, or announces its boundary.
+func (p *Pipeline) deliver(ctx context.Context, event binlog.Event, delivery emitter.Delivery) error {
+	switch event := event.(type) {
+	case *binlog.Boundary:
+		return delivery.Boundary(ctx, event.Offset)
+	case *binlog.Truncate:
+		return delivery.Boundary(ctx, event.Offset)
+	case *binlog.Rows:
+		if err := p.Emitter.Begin(event); err != nil {
 			return err
 		}
-		if err := p.Emitter.Row(batch, event); err != nil {
+		for event.Next() {
+			batch, err := delivery.Batch(ctx)
+			if err != nil {
+				return err
+			}
+			if err := p.Emitter.Row(batch, event); err != nil {
+				return err
+			}
+		}
+		if err := event.Err(); err != nil {
 			return err
 		}
+		return delivery.Deliver(ctx)
 	}
-	if err := event.Err(); err != nil {
-		return err
-	}
-	return delivery.Deliver(ctx)
+	return fmt.Errorf("the source returned a %T, which the pipeline does not know: this is a fault in tidemark", event)
 }
 
-// finish waits for the acknowledgements that are still due and stores what is safe. Each of the two is bounded by the
-// flush timeout and goes on after ctx is done.
-func (p *Pipeline) finish(ctx context.Context, delivery emitter.Delivery, saver *saver) (flushed, saved error) {
-	ctx = context.WithoutCancel(ctx)
-	flushing, cancel := context.WithTimeout(ctx, p.FlushTimeout)
-	defer cancel()
-	flushed = delivery.Flush(flushing)
-	if errors.Is(flushed, context.DeadlineExceeded) && delivery.Err() == nil {
-		p.Log.Warn("Kafka has not acknowledged all records in time; they are sent again after the next start",
-			zap.Int64("offset.flush.timeout.ms", p.FlushTimeout.Milliseconds()), zap.Error(flushed))
+// finish ends an attempt that cause ended: it waits for the acknowledgements that are still due and stores what is safe,
+// each for the flush timeout at most, and says what the attempt comes to. A stop is no fault, but must not hide one.
+func (p *Pipeline) finish(ctx context.Context, cause error, delivery emitter.Delivery, saver *saver) error {
+	stopped := ctx.Err() != nil && errors.Is(cause, ctx.Err())
+	flushed := p.flush(ctx, delivery)
+	saved := p.save(ctx, delivery, saver)
+	if stopped {
+		cause = nil
+		if errors.Is(flushed, ctx.Err()) {
+			flushed = nil // what was being delivered was stopped, too
+		}
+	}
+	if saved != nil && (stopped && p.Transient(saved) || cause != nil && p.Transient(cause)) {
+		p.Log.Warn("the offset could not be stored; what Kafka has acknowledged since the last one is sent again",
+			zap.Stringer("stored", saver.last), zap.Error(saved))
+		saved = nil
+	}
+	// The same fault may end the loop and meet the flush and the save: it is said once.
+	if cause != nil && flushed != nil && cause.Error() == flushed.Error() {
 		flushed = nil
 	}
+	if cause != nil && saved != nil && cause.Error() == saved.Error() {
+		saved = nil
+	}
+	return errors.Join(cause, flushed, saved)
+}
+
+func (p *Pipeline) flush(ctx context.Context, delivery emitter.Delivery) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.FlushTimeout)
+	defer cancel()
+	err := delivery.Flush(ctx)
+	if errors.Is(err, context.DeadlineExceeded) && delivery.Err() == nil {
+		p.Log.Warn("Kafka has not acknowledged all records in time; they are sent again after the next start",
+			zap.Int64("offset.flush.timeout.ms", p.FlushTimeout.Milliseconds()), zap.Error(err))
+		return nil
+	}
+	return err
+}
+
+func (p *Pipeline) save(ctx context.Context, delivery emitter.Delivery, saver *saver) error {
 	safe, ok := delivery.Safe()
 	if !ok {
-		return flushed, nil
+		return nil
 	}
-	saving, cancel := context.WithTimeout(ctx, p.FlushTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.FlushTimeout)
 	defer cancel()
-	return flushed, saver.save(saving, safe)
+	return saver.save(ctx, safe)
 }

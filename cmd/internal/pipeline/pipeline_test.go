@@ -89,12 +89,15 @@ type instant struct {
 	err    error
 	failAt int64 // fails when it sees this position
 	stuck  bool  // Flush does not come to an end
+
+	unacked int // records that are never acknowledged
 }
 
 func (d *instant) Batch(context.Context) (*emitter.Batch, error) { return &emitter.Batch{}, d.Err() }
 func (d *instant) Deliver(context.Context) error                 { return d.Err() }
 func (d *instant) Done() <-chan struct{}                         { return d.done }
 func (d *instant) Close()                                        {}
+func (d *instant) Unacked() int                                  { return d.unacked }
 func (d *instant) Boundary(_ context.Context, o offset.Offset) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -228,8 +231,8 @@ func TestWaitingIsSaidOnce(t *testing.T) {
 		if n := logs.FilterMessageSnippet("interrupted").Len(); n != 1 {
 			t.Errorf("the interruption was said %d times, want once", n)
 		}
-		if n := len(*opened); n < 100 || n > 300 {
-			t.Errorf("%d attempts in an hour, want one about every 20 s", n)
+		if n := len(*opened); n < 300 || n > 900 {
+			t.Errorf("%d attempts in an hour, want one about every 8 s", n)
 		}
 	})
 }
@@ -352,7 +355,7 @@ func TestI8_BoundariesAreStored(t *testing.T) {
 func TestI2_OffsetsGoForward(t *testing.T) {
 	store := &memoryStore{saved: []offset.Offset{at(1000)}}
 	p, _, _ := newPipeline(store, newInstant)
-	s := &saver{p: p, last: at(1000)}
+	s := newSaver(p, at(1000))
 	for _, step := range []struct {
 		pos     int64
 		refused bool
@@ -365,4 +368,47 @@ func TestI2_OffsetsGoForward(t *testing.T) {
 	if got := store.positions(); !slices.Equal(got, []int64{1000, 500, 600, 601}) {
 		t.Errorf("stored %v", got)
 	}
+}
+
+// A place that somebody else wrote to ends the run: going on would send ever more again after a crash.
+func TestUnusableStoreStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memoryStore{saved: []offset.Offset{at(100)}, fail: fmt.Errorf("%w: changed by another program", offset.ErrUnusable)}
+		p, _, _ := newPipeline(store, newInstant, &script{steps: []int64{200}})
+		err := p.Run(t.Context())
+		if !errors.Is(err, offset.ErrUnusable) || strings.Count(err.Error(), "another program") != 1 {
+			t.Errorf("got %v, want that the place is unusable, once", err)
+		}
+	})
+}
+
+// When Kafka acknowledges nothing for long, that is said once, and its end, too.
+func TestStallIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newInstant()
+		d.unacked = 7
+		p, _, logs := newPipeline(&memoryStore{saved: []offset.Offset{at(100)}}, func() *instant { return d }, &script{steps: []int64{200}})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- p.Run(ctx) }()
+		time.Sleep(stallAfter - 5*time.Second)
+		if n := logs.FilterMessageSnippet("acknowledges nothing").Len(); n != 0 {
+			t.Errorf("said %d times before its time", n)
+		}
+		time.Sleep(time.Hour)
+		if n := logs.FilterMessageSnippet("acknowledges nothing").Len(); n != 1 {
+			t.Errorf("said %d times in an hour, want once", n)
+		}
+		if err := d.Boundary(ctx, at(300)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		if n := logs.FilterMessageSnippet("acknowledges records again").Len(); n != 1 {
+			t.Errorf("the end was said %d times, want once", n)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	})
 }

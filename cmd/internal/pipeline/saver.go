@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,12 +12,17 @@ import (
 	"github.com/tidemark-cdc/tidemark/offset"
 )
 
-// saver stores the safe offset now and then. save is called by one goroutine at a time.
+// saver stores the safe offset now and then, and watches that it moves. save is called by one goroutine at a time.
 type saver struct {
 	p       *Pipeline
 	last    offset.Offset
-	ours    bool // last is of this attempt, so of the same server
-	failing bool // the last save failed; said once
+	ours    bool       // last is of this attempt, so of the same server
+	failing bool       // the last save failed; said once
+	broken  chan error // has the error after which saving again is of no use
+}
+
+func newSaver(p *Pipeline, stored offset.Offset) *saver {
+	return &saver{p: p, last: stored, broken: make(chan error, 1)}
 }
 
 // start saves the delivery's safe offset every flush interval in a goroutine of its own, until the returned function is
@@ -28,6 +34,7 @@ func (s *saver) start(ctx context.Context, delivery emitter.Delivery) (stop func
 		defer close(done)
 		tick := time.NewTicker(s.p.FlushInterval)
 		defer tick.Stop()
+		watch := stall{log: s.p.Log, moved: time.Now()}
 		for {
 			select {
 			case <-ctx.Done():
@@ -35,24 +42,60 @@ func (s *saver) start(ctx context.Context, delivery emitter.Delivery) (stop func
 			case <-tick.C:
 			}
 			safe, ok := delivery.Safe()
+			watch.look(safe, delivery.Unacked())
 			if !ok {
 				continue
 			}
-			err := s.save(ctx, safe)
-			switch {
-			case err == nil && s.failing:
-				s.p.Log.Info("the offset is stored again", zap.Stringer("offset", safe))
-			case err != nil && ctx.Err() == nil && !s.failing:
-				s.p.Log.Warn("the offset could not be stored; trying again at each flush interval, the stream goes on meanwhile", zap.Error(err))
-			}
-			if ctx.Err() == nil {
-				s.failing = err != nil
+			if err := s.save(ctx, safe); ctx.Err() == nil {
+				s.report(safe, err)
+				if errors.Is(err, offset.ErrUnusable) {
+					s.broken <- err
+					return
+				}
 			}
 		}
 	}()
 	return func() {
 		cancel()
 		<-done
+	}
+}
+
+// report says when saving begins to fail, and when it works again.
+func (s *saver) report(safe offset.Offset, err error) {
+	switch {
+	case err == nil && s.failing:
+		s.p.Log.Info("the offset is stored again", zap.Stringer("offset", safe))
+	case err != nil && !s.failing && !errors.Is(err, offset.ErrUnusable):
+		s.p.Log.Warn("the offset could not be stored; trying again at each flush interval. The stream goes on meanwhile: what it sends until then is sent again after a crash",
+			zap.Error(err))
+	}
+	s.failing = err != nil
+}
+
+// stallAfter is how long records may wait for an acknowledgement before that is said.
+const stallAfter = 30 * time.Second
+
+// stall says when Kafka acknowledges nothing for a while though records are on their way.
+type stall struct {
+	log   *zap.Logger
+	safe  offset.Offset
+	moved time.Time // when safe last changed, or nothing was on its way
+	said  bool
+}
+
+func (s *stall) look(safe offset.Offset, unacked int) {
+	if unacked == 0 || !safe.Equal(s.safe) {
+		if s.said {
+			s.log.Info("Kafka acknowledges records again")
+		}
+		s.safe, s.moved, s.said = safe, time.Now(), false
+		return
+	}
+	if d := time.Since(s.moved); d >= stallAfter && !s.said {
+		s.said = true
+		s.log.Warn("Kafka acknowledges nothing, and the stream waits for it. Are all brokers up, has a topic fewer in-sync replicas than min.insync.replicas, "+
+			"was a topic deleted (then make it again, or restart)?", zap.Int("records", unacked), zap.Duration("for", d), zap.Stringer("acknowledged", safe))
 	}
 }
 
