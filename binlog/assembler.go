@@ -29,6 +29,8 @@ type assembler struct {
 	tables   tables
 	warn     func(string)
 
+	warnedText bool // of changes logged as text that may reach captured tables
+
 	format format
 	file   string
 	start  int64 // of the event being handled, in file; of the payload event inside one
@@ -66,7 +68,9 @@ type assembler struct {
 	skipping bool    // inside that transaction, before the stored row
 	rowSkip  int64
 
-	payload  payload
+	payload     payload
+	payloadTime uint32 // of the payload event's header
+
 	queued   Event // to be given out after the event just returned
 	rows     Rows
 	boundary Boundary
@@ -111,6 +115,7 @@ func (a *assembler) more(ctx context.Context) (Event, error) {
 		case evPayload, evFormat, evRotate, evGTID, evTaggedGTID, evAnonymous, evPreviousGTIDs, evHeartbeat, evHeartbeatV2, evStop:
 			return nil, a.errorf(fmt.Errorf("event type %d inside a compressed transaction", h.typ), "")
 		}
+		h.time = a.payloadTime // as Debezium has it: the commit's, not the statement's
 		ev, err := a.handle(ctx, h, raw[headerSize:])
 		if ev != nil || err != nil {
 			return ev, err
@@ -167,8 +172,12 @@ func (a *assembler) silent() bool { return a.scan || a.ignored }
 
 // handle handles one event of the stream or of a payload.
 func (a *assembler) handle(ctx context.Context, h header, body []byte) (Event, error) {
-	if h.time != 0 && h.typ != evHeartbeat && h.typ != evHeartbeatV2 {
-		a.lastTime = h.time
+	switch h.typ {
+	case evHeartbeat, evHeartbeatV2, evFormat, evPreviousGTIDs: // the head of a file is sent again at each start
+	default:
+		if h.time != 0 {
+			a.lastTime = h.time
+		}
 	}
 	if h.server != 0 {
 		a.lastServer = h.server
@@ -270,6 +279,7 @@ func (a *assembler) outside(ctx context.Context, h header, body []byte) (Event, 
 		if err := a.payload.start(body); err != nil {
 			return nil, a.errorf(err, "")
 		}
+		a.payloadTime = h.time
 		return a.more(ctx)
 	case evQuery, evExecuteLoad:
 		a.headed = true

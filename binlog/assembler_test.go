@@ -468,6 +468,14 @@ func TestI6_Grammar(t *testing.T) {
 		{"an unknown event that may be ignored", func(b *binlogBuilder) { b.add(99, flagIgnorable, nil) }, ""},
 		{"a text change of a captured table", func(b *binlogBuilder) { b.query("BEGIN"); b.query("insert into t values (1)") }, "table db.t: a change of rows is logged as SQL text"},
 		{"a text change of another table", func(b *binlogBuilder) { b.query("BEGIN"); b.query("insert into other values (1)"); b.xid() }, ""},
+		{"rows by a stored function as text", func(b *binlogBuilder) { b.query("BEGIN"); b.query("SELECT `db`.`f`(5)"); b.xid() }, "a stored function that changes rows"},
+		{"CREATE TABLE … SELECT as text", func(b *binlogBuilder) { b.query("create table t as select 1 as id") }, "table db.t: a change of rows is logged as SQL text"},
+		{"CREATE TABLE … SELECT in row format", func(b *binlogBuilder) {
+			b.query("BEGIN")
+			b.query("CREATE TABLE `t` (\n  `id` int NOT NULL\n) START TRANSACTION")
+			b.insert("t", 1)
+			b.xid()
+		}, ""},
 		{"ROLLBACK of nothing sent", func(b *binlogBuilder) { b.query("BEGIN"); b.insert("other", 1); b.query("ROLLBACK") }, ""},
 		{"ROLLBACK of rows sent", func(b *binlogBuilder) { b.query("BEGIN"); b.insert("t", 1); b.query("ROLLBACK") }, "is rolled back in the binlog"},
 		{"ROLLBACK TO behind rows sent", func(b *binlogBuilder) { b.query("BEGIN"); b.insert("t", 1); b.query("ROLLBACK TO `s`") }, "is rolled back in the binlog"},
@@ -503,6 +511,43 @@ func TestI6_Grammar(t *testing.T) {
 			}
 			wantError(t, err, "mysql-bin.00000", c.want)
 		})
+	}
+}
+
+// TestI2_IdleTimeAfterARestart: ts_sec stays that of the stored offset, whenever the file was begun.
+func TestI2_IdleTimeAfterARestart(t *testing.T) {
+	b := newBinlog("mysql-bin.000001")
+	b.previous()
+	from := stored(t, "mysql-bin.000001", b.end, 0, 0, "-")
+	from.TsSec = 1800000000
+	b.add(evHeartbeat, 0, []byte("mysql-bin.000001"))
+	binary.LittleEndian.PutUint32(b.events[len(b.events)-1], 0)
+	r, err := newReader(Config{Captured: func(_, _ string) bool { return true }}, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.startFiles(t.Context(), Start{Offset: from}); err != nil {
+		t.Fatal(err)
+	}
+	ev, err := r.Read(t.Context())
+	idle, ok := ev.(*Boundary)
+	if !ok || !idle.Idle || idle.Offset.TsSec != from.TsSec {
+		t.Errorf("%+v, %v", ev, err)
+	}
+}
+
+// TestI6_TextChangesElsewhereAreSaidOnce: they may reach captured tables by ways that cannot be seen.
+func TestI6_TextChangesElsewhereAreSaidOnce(t *testing.T) {
+	b := newBinlog("mysql-bin.000001")
+	b.previous()
+	for range 3 {
+		b.query("BEGIN")
+		b.query("insert into other values (1)")
+		b.xid()
+	}
+	_, warnings, err := play(t, b, nil)
+	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "views, triggers and foreign keys") {
+		t.Errorf("%q, %v", warnings, err)
 	}
 }
 

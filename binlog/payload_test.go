@@ -1,6 +1,7 @@
 package binlog
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -133,5 +134,43 @@ func TestPayloadMemory(t *testing.T) {
 	runtime.ReadMemStats(&now)
 	if got := now.TotalAlloc - before.TotalAlloc; n != 4000 || got > 24<<20 {
 		t.Errorf("%d events, %d MiB allocated", n, got>>20)
+	}
+}
+
+// TestTimeInsideAPayload: without GTIDs the rows of a compressed transaction have the time of the payload event, where
+// those of a plain one have their own (as in the golden replay-compressed-file-mode).
+func TestTimeInsideAPayload(t *testing.T) {
+	const statement, commit = 1700000000, 1700000009 // the builder's time, and another
+	inner := newBinlog("")
+	inner.events = nil
+	inner.query("BEGIN")
+	inner.insert("t", 1)
+	inner.xid()
+	content := bytes.Join(inner.events, nil)
+	for _, compress := range []bool{false, true} {
+		b := newBinlog("mysql-bin.000001")
+		b.previous()
+		want := int64(statement)
+		if compress {
+			want = commit
+			b.add(evPayload, 0, payloadBody(255, len(content), content))
+			binary.LittleEndian.PutUint32(b.events[len(b.events)-1], commit)
+		} else {
+			b.query("BEGIN")
+			b.insert("t", 1)
+			b.xid()
+		}
+		r, err := newReader(Config{Captured: func(_, _ string) bool { return true }}, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev, err := r.Read(t.Context())
+		rows, ok := ev.(*Rows)
+		if !ok {
+			t.Fatal(ev, err)
+		}
+		if rows.Info.TsMicros != want*1e6 || rows.Base.TsSec != want {
+			t.Errorf("compressed %t: %d µs, ts_sec %d, want %d s", compress, rows.Info.TsMicros, rows.Base.TsSec, want)
+		}
 	}
 }

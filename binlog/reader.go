@@ -179,8 +179,11 @@ func (r *Reader) position() offset.Offset {
 	return o
 }
 
-// resumeAt prepares going on inside the transaction of a stored offset.
+// resumeAt prepares going on at a stored offset, perhaps inside its transaction.
 func (r *Reader) resumeAt(o offset.Offset, byGTID bool) {
+	if o.TsSec != 0 {
+		r.asm.lastTime = uint32(o.TsSec) // idle time does not set it back
+	}
 	if o.Event > 0 {
 		r.asm.resume = &resume{file: o.File, pos: o.Pos, event: o.Event, row: o.Row, byGTID: byGTID}
 		return

@@ -19,7 +19,8 @@ const (
 	kindXAStart
 	kindXA // XA END, XA COMMIT, XA ROLLBACK
 	kindTruncate
-	kindDML // a change of rows logged as text
+	kindDML      // a change of rows logged as text
+	kindFunction // a call of a stored function that changes rows, logged as text: SELECT `db`.`f`(…)
 )
 
 // statement is a classified text. For kindTruncate and kindDML it has the tables named as targets.
@@ -91,11 +92,50 @@ func classify(database, text []byte) statement {
 	case "DELETE":
 		s.skip("LOW_PRIORITY", "QUICK", "IGNORE", "FROM")
 		return s.dml(string(database), true)
+	case "SELECT":
+		return statement{kind: kindFunction}
+	case "CREATE":
+		if t, ok := s.createSelect(string(database)); ok {
+			return statement{kind: kindDML, tables: []tableName{t}}
+		}
 	case "WITH":
 		// Common table expressions in front of an UPDATE or DELETE: every name counts as a target.
 		return s.dml(string(database), true)
 	}
 	return statement{}
+}
+
+// createSelect takes the rest of CREATE TABLE … SELECT, and of its likes with TABLE, VALUES and WITH, and returns the
+// table. In row format the server leaves the query out of the text.
+func (s *scanner) createSelect(database string) (tableName, bool) {
+	if s.word() != "TABLE" { // a TEMPORARY one has no rows in the binlog
+		return tableName{}, false
+	}
+	s.skip("IF", "NOT", "EXISTS")
+	t, ok := s.table(database)
+	if !ok {
+		return tableName{}, false
+	}
+	depth, query := 0, true // query: a query may begin here, also in parentheses
+	for {
+		w, more := s.token()
+		if !more {
+			return tableName{}, false
+		}
+		switch {
+		case w == "SELECT", w == "TABLE", w == "VALUES", w == "WITH":
+			if depth == 0 || query {
+				return t, true
+			}
+		case w == "" && s.last == '(':
+			depth++
+			query = query || depth == 1
+			continue
+		case w == "" && s.last == ')':
+			depth--
+		}
+		query = false
+	}
 }
 
 // dml collects the tables of a data change: the next one, or all names up to SET, WHERE and the like.
@@ -132,7 +172,10 @@ func (s *scanner) ends() bool {
 }
 
 // scanner walks through SQL text.
-type scanner struct{ text []byte }
+type scanner struct {
+	text []byte
+	last byte // the character that token took last, when it took one or a quoted text: then its quote
+}
 
 // space skips white space and comments. What is in a version comment (/*!50000 … */) is text.
 func (s *scanner) space() {
@@ -199,7 +242,8 @@ func (s *scanner) token() (word string, more bool) {
 	if len(s.text) == 0 {
 		return "", false
 	}
-	switch c := s.text[0]; c {
+	s.last = s.text[0]
+	switch c := s.last; c {
 	case '\'', '"', '`':
 		s.quoted(c)
 	default:

@@ -141,7 +141,7 @@ func (t *tables) version(ctx context.Context, raw []byte, prev *version, where s
 	v.def = t.defs.Definition(v.database, v.name)
 	if v.def == nil || !sameNames(v.table, v.def) || before != nil && !bytes.Equal(prev.raw, raw) {
 		if v.def, err = t.defs.Refresh(ctx, v.database, v.name); err != nil {
-			return nil, fmt.Errorf("%s: table %s.%s: its definition could not be read: %w", where, v.database, v.name, err)
+			return nil, fmt.Errorf("table %s.%s: its definition could not be read: %w", v.database, v.name, err)
 		}
 	}
 	for _, w := range schema.Attach(v.table, v.def, before) {
@@ -327,9 +327,10 @@ func isNumeric(c *schema.Column) bool {
 	return false
 }
 
+// isCharacter says which columns the lists of character sets count: VECTOR is a BLOB to the server.
 func isCharacter(c *schema.Column) bool {
 	switch c.Type {
-	case typeString, typeVarString, typeVarchar, typeBlob:
+	case typeString, typeVarString, typeVarchar, typeBlob, typeVector:
 		return true
 	}
 	return false

@@ -125,7 +125,7 @@ func (s *Stream) next(ctx context.Context) ([]byte, error) {
 	case payload[0] == mysql.ERR_HEADER:
 		return nil, s.serverError(payload)
 	case payload[0] == mysql.EOF_HEADER && len(payload) < 9:
-		return nil, &fault{text: fmt.Sprintf("MySQL at %s ended the binlog stream after %s", s.addr, s.where()), cause: io.EOF}
+		return nil, &fault{text: fmt.Sprintf("MySQL at %s ended the binlog stream after %s", s.addr, s.where()), cause: io.ErrUnexpectedEOF}
 	case payload[0] != mysql.OK_HEADER:
 		return nil, s.corrupt("a packet that begins with 0x%02x", payload[0])
 	}
@@ -326,6 +326,9 @@ func (s *Stream) read(ctx context.Context) error {
 		return ctx.Err()
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return faultf(ErrSilent, "MySQL at %s has sent nothing for %v after %s, not even a heartbeat: the connection is dead", s.addr, 3*s.heartbeat, s.where())
+	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF // io.EOF is the end of binlog files, and nobody must take this for it
 	}
 	return &fault{text: fmt.Sprintf("the binlog stream from MySQL at %s broke off after %s", s.addr, s.where()), cause: err}
 }

@@ -93,7 +93,7 @@ func TestStreamEvents(t *testing.T) {
 				}
 			}
 			_, err := s.Next(t.Context())
-			if !errors.Is(err, io.EOF) || !Transient(err) {
+			if !errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || !Transient(err) {
 				t.Fatalf("at the end: %v", err)
 			}
 			if _, again := s.Next(t.Context()); again != err {
@@ -233,7 +233,7 @@ func TestStreamServerErrors(t *testing.T) {
 
 func TestStreamEndPacket(t *testing.T) {
 	_, err := feed(packets([]byte{0xfe, 0, 0, 2, 0}), 1<<20, true).Next(t.Context())
-	if !errors.Is(err, io.EOF) || !Transient(err) {
+	if !errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || !Transient(err) {
 		t.Fatal(err)
 	}
 }
