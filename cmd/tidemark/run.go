@@ -55,6 +55,7 @@ func run(ctx context.Context, files []string, lenient bool, log *zap.Logger) err
 	if err != nil {
 		return err
 	}
+	log.Info("tidemark", zap.String("version", version), zap.Int("connectors", len(cfg.Connectors)))
 	for _, w := range cfg.Warnings {
 		log.Warn(w.String())
 	}

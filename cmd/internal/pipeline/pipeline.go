@@ -192,7 +192,11 @@ func (p *Pipeline) finish(ctx context.Context, cause error, delivery emitter.Del
 	if cause != nil && saved != nil && cause.Error() == saved.Error() {
 		saved = nil
 	}
-	return errors.Join(cause, flushed, saved)
+	err := errors.Join(cause, flushed, saved)
+	if stopped && err == nil {
+		p.Log.Info("stopped", zap.Stringer("offset", saver.last))
+	}
+	return err
 }
 
 func (p *Pipeline) flush(ctx context.Context, delivery emitter.Delivery) error {
