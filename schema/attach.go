@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Attach fills in what TABLE_MAP does not say (defaults, BOOL, display widths, the record key of a table without a
 // primary key) from a definition of the table that has exactly its columns; else from prev, the version before, and from
 // def for the columns of the same name and kind. It returns a sentence for each thing that it could not fill in. t must
-// not have been handed out yet; def and prev may be nil and are not changed, but t keeps pointers into them.
+// not have been handed out or attached yet; def and prev may be nil and are not changed, but t keeps pointers into them.
 func Attach(t *Table, def *Definition, prev *Table) (warnings []string) {
 	exact := def != nil && matches(t, def)
 	var missing []string
@@ -35,30 +36,99 @@ func Attach(t *Table, def *Definition, prev *Table) (warnings []string) {
 			"no definition of table %s.%s fits its columns in the binlog: the schema has no defaults for %s",
 			t.Database, t.Name, enumerate(missing)))
 	}
-	if t.Key != nil {
-		return warnings
+	return append(warnings, t.attachKey(def, prev, exact)...)
+}
+
+// attachKey sets the record's key. What TABLE_MAP has holds at the row's moment; a definition may be of another one, but
+// only it has the keys that Debezium takes and the server does not.
+func (t *Table) attachKey(def *Definition, prev *Table, exact bool) (warnings []string) {
+	t.BinlogKey = t.Key
+	var old []string
+	chosen := false // prev's key is the choice of a definition
+	if prev != nil {
+		old = prev.names(prev.Key)
+		chosen = len(old) > 0 && !slices.Equal(prev.Key, prev.BinlogKey)
 	}
 	switch {
 	case exact:
-		t.Key = t.indexes(def.Key)
-	case prev != nil:
-		names := make([]string, 0, len(prev.Key))
-		for _, i := range prev.Key {
-			names = append(names, prev.Columns[i].Name)
+		t.Key = t.definedKey(def)
+	case t.Key != nil:
+		if chosen && sameNames(t.names(t.Key), prev.names(prev.BinlogKey)) && (def == nil || def.KeyKind != KeyPrimary) {
+			if key := t.indexes(old); key != nil {
+				t.Key = key
+			}
 		}
-		t.Key = t.indexes(names)
-		if len(names) > 0 && t.Key == nil {
+	case chosen:
+		if t.Key = t.indexes(old); t.Key == nil {
 			warnings = append(warnings, fmt.Sprintf(
 				"table %s.%s has no primary key and no longer the columns (%s) that were its key: its records have none",
-				t.Database, t.Name, strings.Join(names, ", ")))
+				t.Database, t.Name, strings.Join(old, ", ")))
 		}
+	case len(old) > 0:
+		// A history's key may be the one that is gone; of the others it is known.
+		if def != nil && (def.KeyKind != KeyChosen || !sameNames(def.Key, old)) {
+			t.Key = t.uniqueKey(def)
+		}
+		if t.Key == nil {
+			warnings = append(warnings, fmt.Sprintf(
+				"table %s.%s no longer has the key (%s), and no definition fits that has another: its records have none",
+				t.Database, t.Name, strings.Join(old, ", ")))
+		}
+	case prev != nil:
 	case def != nil:
-		t.Key = t.indexes(def.Key)
+		t.Key = t.uniqueKey(def)
 	default:
 		warnings = append(warnings, fmt.Sprintf(
 			"table %s.%s has no primary key, and its unique keys are not known: its records have no key", t.Database, t.Name))
 	}
 	return warnings
+}
+
+// definedKey is the record's key when def has exactly t's columns.
+func (t *Table) definedKey(def *Definition) []int {
+	switch def.KeyKind {
+	case KeyPrimary: // TABLE_MAP has it, or def is of another moment
+		return t.BinlogKey
+	case KeyUnique:
+		if t.BinlogKey == nil {
+			return t.uniqueKey(def)
+		}
+		if !def.isUnique(t.names(t.BinlogKey)) { // a key that def does not have yet, or no longer
+			return t.BinlogKey
+		}
+	case KeyChosen:
+		if len(def.Key) == 0 {
+			return nil
+		}
+	}
+	if key := t.indexes(def.Key); key != nil {
+		return key
+	}
+	return t.BinlogKey
+}
+
+// uniqueKey is the key that def gives t when TABLE_MAP has none: one that the server does not take for a primary key.
+func (t *Table) uniqueKey(def *Definition) []int {
+	if def.KeyKind == KeyPrimary || def.isUnique(def.Key) {
+		return nil
+	}
+	return t.indexes(def.Key)
+}
+
+// isUnique says whether the server can take a key of these columns for a primary key.
+func (d *Definition) isUnique(key []string) bool {
+	return slices.ContainsFunc(d.Unique, func(unique []string) bool { return sameNames(unique, key) })
+}
+
+func sameNames(a, b []string) bool { return slices.EqualFunc(a, b, strings.EqualFold) }
+
+// names are the names of columns.
+func (t *Table) names(columns []int) []string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = t.Columns[c].Name
+	}
+	return names
 }
 
 // enumerate names the first few of a list.
@@ -160,11 +230,11 @@ func fits(c *Column, d *ColumnDef) bool {
 		return isText(c) && c.Collation == binaryCollation
 	case "CHAR", "CHARACTER", "NCHAR", "NATIONAL", "VARCHAR", "NVARCHAR", "VARCHARACTER", "LONG",
 		"TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT":
-		return isText(c)
+		return isText(c) && fitsCharset(c, d, words[0])
 	case "ENUM":
-		return is(typeEnum) && len(c.Labels) == len(d.Labels)
+		return is(typeEnum) && slices.EqualFunc(c.Labels, d.Labels, fitsLabel)
 	case "SET":
-		return is(typeSet) && len(c.Labels) == len(d.Labels)
+		return is(typeSet) && slices.EqualFunc(c.Labels, d.Labels, fitsLabel)
 	case "JSON":
 		return is(typeJSON)
 	case "GEOMETRY", "POINT", "LINESTRING", "POLYGON", "MULTIPOINT", "MULTILINESTRING", "MULTIPOLYGON",
@@ -182,4 +252,71 @@ func isText(c *Column) bool {
 		return true
 	}
 	return false
+}
+
+// fitsCharset compares the character sets, where both are known. NCHAR and its kin have one of their own, whatever the
+// definition gives them.
+func fitsCharset(c *Column, d *ColumnDef, kind string) bool {
+	charset := charsetName(c.Collation)
+	if charset == "" || d.Charset == "" || kind == "NCHAR" || kind == "NVARCHAR" || kind == "NATIONAL" {
+		return true
+	}
+	return strings.EqualFold(charset, d.Charset) || charset == "utf8mb3" && strings.EqualFold(d.Charset, "utf8")
+}
+
+// fitsLabel says whether the text of a label in a definition can stand for a label of the binlog. What quotes it had and
+// whether backslashes were escapes there is not known.
+func fitsLabel(label, text string) bool {
+	return sameLabel(label, unescaped(text, '\'', true)) || sameLabel(label, unescaped(text, '\'', false)) ||
+		sameLabel(label, unescaped(text, '"', true)) || sameLabel(label, unescaped(text, '"', false))
+}
+
+// sameLabel compares a label of the binlog with that of a definition. SHOW CREATE TABLE has ? for characters beyond the
+// basic plane, a character that could not be decoded may be any, and the server cuts the blanks at the end.
+func sameLabel(label, defined string) bool {
+	label, defined = strings.TrimRight(label, " "), strings.TrimRight(defined, " ")
+	for _, r := range label {
+		d, size := utf8.DecodeRuneInString(defined)
+		if size == 0 || d != r && r != utf8.RuneError && (d != '?' || r <= 0xffff) {
+			return false
+		}
+		defined = defined[size:]
+	}
+	return defined == ""
+}
+
+// unescaped undoes the doubled quotes of a string's text, and its escapes if backslashes make any.
+func unescaped(text string, quote byte, backslashes bool) string {
+	if strings.IndexByte(text, quote) < 0 && strings.IndexByte(text, '\\') < 0 {
+		return text
+	}
+	plain := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case i+1 == len(text):
+		case c == quote && text[i+1] == quote:
+			i++
+		case c == '\\' && backslashes:
+			i++
+			switch c = text[i]; c {
+			case 'n':
+				c = '\n'
+			case 't':
+				c = '\t'
+			case 'r':
+				c = '\r'
+			case 'b':
+				c = '\b'
+			case '0':
+				c = 0
+			case 'Z':
+				c = 26
+			case '%', '_': // the backslash stays before these
+				plain = append(plain, '\\')
+			}
+		}
+		plain = append(plain, c)
+	}
+	return string(plain)
 }

@@ -24,7 +24,7 @@ type mapping struct {
 	typ    Type
 	decode func(null Value) Decoder // null is what a NULL gives
 	layout Layout
-	// fallback is what NULL, a zero date or the like gives in a column that must have a value.
+	// fallback is what NULL, a zero date or the like gives in a column that must have a value and has no default.
 	fallback Value
 	// parse reads a default's text as Debezium reads it; nil for types without defaults. ok is false for a default
 	// that means none.
@@ -38,13 +38,14 @@ func mapColumn(c *Column, optional bool) (*Type, Decoder, error) {
 	}
 	m.typ.Optional = optional
 	null := m.fallback
-	if optional {
-		null = Value{}
-	}
 	if c.Def != nil && c.Def.Default != nil && m.parse != nil {
 		if v, ok := m.parse(*c.Def.Default); ok {
 			m.typ.Default = &v
+			null = v
 		}
+	}
+	if optional {
+		null = Value{}
 	}
 	return &m.typ, m.decode(null), nil
 }

@@ -53,6 +53,77 @@ func TestColumns(t *testing.T) {
 	}
 }
 
+// NULL and zero dates in a column that must have a value give the schema's default, and the type's fallback without one.
+func TestNullGivesDefault(t *testing.T) {
+	text := func(s string) Value { return Value{Kind: String, Bytes: []byte(s)} }
+	bytes := func(s string) Value { return Value{Kind: Bytes, Bytes: []byte(s)} }
+	integer := func(n int64) Value { return Value{Kind: Int, Int: n} }
+	nullable := func(c Column) Column { c.Nullable = true; return c }
+	timestamp := Column{Type: typeTimestamp2}
+	enum := Column{Type: typeEnum, Labels: []string{"a", "b"}}
+	for _, tt := range []struct {
+		name    string
+		c       Column
+		typ     string
+		dflt    string
+		cell    []byte
+		want    Value
+		without Value // without a default
+	}{
+		{"TIMESTAMP", timestamp, "TIMESTAMP", "2000-01-01 00:00:00", []byte{0, 0, 0, 0}, text("2000-01-01T00:00:00Z"), text(epochText)},
+		{"TIMESTAMP, date only", timestamp, "TIMESTAMP", "2000-01-01", []byte{0, 0, 0, 0}, text("2000-01-01T00:00:00Z"), text(epochText)},
+		{"TIMESTAMP before 5.6", Column{Type: typeTimestamp}, "TIMESTAMP", "2000-01-01", []byte{0, 0, 0, 0}, text("2000-01-01T00:00:00Z"), text(epochText)},
+		{"TIMESTAMP, CURRENT_TIMESTAMP", timestamp, "TIMESTAMP", "1970-01-01 00:00:00", []byte{0, 0, 0, 0}, text(epochText), text(epochText)},
+		{"TIMESTAMP, nullable", nullable(timestamp), "TIMESTAMP", "2000-01-01", []byte{0, 0, 0, 0}, Value{}, Value{}},
+		{"TIMESTAMP, NULL", timestamp, "TIMESTAMP", "2000-01-01", nil, text("2000-01-01T00:00:00Z"), text(epochText)},
+		{"DATETIME", Column{Type: typeDatetime2}, "DATETIME", "2000-01-01 00:00:00", datetimeCell(0, 0, 0, 0, 0, 0), integer(946684800000), integer(0)},
+		{"DATETIME(6)", Column{Type: typeDatetime2, Meta: 6}, "DATETIME", "2000-01-01", append(datetimeCell(2020, 0, 1, 0, 0, 0), 0, 0, 0), integer(946684800000000), integer(0)},
+		{"DATE", Column{Type: typeDate}, "DATE", "2000-01-01", le(0, 3), integer(10957), integer(0)},
+		{"DATE, default zero", Column{Type: typeDate}, "DATE", "0000-00-00", le(0, 3), integer(0), integer(0)},
+		{"DATE, default that cannot be read", Column{Type: typeDate}, "DATE", "x", le(0, 3), integer(0), integer(0)},
+		{"TIME", Column{Type: typeTime2}, "TIME", "00:00:01", nil, integer(1000000), integer(0)},
+		{"INT", Column{Type: typeLong}, "INT", "5", nil, integer(5), integer(0)},
+		{"INT, default that cannot be read", Column{Type: typeLong}, "INT", "x", nil, integer(0), integer(0)},
+		{"BOOL", Column{Type: typeTiny}, "BOOL", "TRUE", nil, Value{Kind: Bool, Int: 1}, Value{Kind: Bool}},
+		{"BIT(8)", Column{Type: typeBit, Meta: 1 << 8}, "BIT", "101", nil, bytes("\x05"), bytes("")},
+		{"DECIMAL", Column{Type: typeNewDecimal, Meta: 5<<8 | 1}, "DECIMAL", "1.5", nil, bytes("\x0f"), bytes("\x00")},
+		{"FLOAT", Column{Type: typeFloat}, "FLOAT", "0.5", nil, Value{Kind: Float, Float: 0.5}, Value{Kind: Float}},
+		{"DOUBLE", Column{Type: typeDouble}, "DOUBLE", "0.5", nil, Value{Kind: Double, Float: 0.5}, Value{Kind: Double}},
+		{"VARCHAR", Column{Type: typeVarchar, Collation: 255}, "VARCHAR", "x", nil, text("x"), text("")},
+		{"VARBINARY", Column{Type: typeVarchar, Collation: 63}, "VARBINARY", "x", nil, bytes("x"), bytes("")},
+		{"ENUM", enum, "ENUM", "b", nil, text("b"), text("")},
+		{"ENUM of index 0", enum, "ENUM", "b", []byte{0}, text(""), text("")},
+		{"SET", Column{Type: typeSet, Labels: []string{"a", "b"}}, "SET", "a,b", nil, text("a,b"), text("")},
+		{"SET of no members", Column{Type: typeSet, Labels: []string{"a", "b"}}, "SET", "a,b", []byte{0}, text(""), text("")},
+		{"YEAR", Column{Type: typeYear}, "YEAR", "2000", nil, integer(2000), integer(0)},
+		{"YEAR 0", Column{Type: typeYear}, "YEAR", "2000", []byte{0}, integer(0), integer(0)},
+		{"INT 0", Column{Type: typeLong}, "INT", "5", le(0, 4), integer(0), integer(0)},
+	} {
+		for _, dflt := range []*string{&tt.dflt, nil} {
+			want := tt.want
+			if dflt == nil {
+				want = tt.without
+			}
+			tt.c.Def = &ColumnDef{Type: tt.typ, Length: -1, Scale: -1, Default: dflt}
+			got, err := decodeCell(t, tt.c, tt.cell)
+			if err != nil || !equalValues(got, want) {
+				t.Errorf("%s (default: %v): %+v (%s), %v, want %+v (%s)", tt.name, dflt != nil, got, got.Bytes, err, want, want.Bytes)
+			}
+		}
+	}
+
+	// A NULL in a column of the record's key, too.
+	zero := "2000-01-01"
+	table := &Table{Key: []int{0}, Columns: []Column{{Type: typeTimestamp2, Nullable: true, Def: &ColumnDef{Default: &zero}}}}
+	_, decode, err := Modes{}.Column(table, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := call(decode, nil, new(Scratch)); err != nil || string(got.Bytes) != "2000-01-01T00:00:00Z" {
+		t.Errorf("in the key: %+v, %v", got, err)
+	}
+}
+
 func TestColumnsRejectCorruptCells(t *testing.T) {
 	for name, c := range map[string]Column{
 		"INT":       {Type: typeLong},
@@ -112,7 +183,7 @@ func TestLabelsInSchema(t *testing.T) {
 // Decoders do not allocate once the scratch has grown.
 func TestDecodersDoNotAllocate(t *testing.T) {
 	v := new(Value)
-	doc := nested(3)
+	doc, y2k := nested(3), "2000-01-01"
 	for _, tt := range []struct {
 		c    Column
 		cell []byte
@@ -127,6 +198,7 @@ func TestDecodersDoNotAllocate(t *testing.T) {
 		{Column{Type: typeDatetime2, Meta: 3}, append(datetimeCell(2026, 1, 2, 3, 4, 5), 0, 1)},
 		{Column{Type: typeTimestamp2, Meta: 6}, []byte{0x60, 0, 0, 0, 0, 0, 1}},
 		{Column{Type: typeTimestamp}, []byte{1, 2, 3, 0x60}},
+		{Column{Type: typeTimestamp2, Def: &ColumnDef{Type: "TIMESTAMP", Default: &y2k}}, []byte{0, 0, 0, 0}},
 		{Column{Type: typeTime2, Meta: 2}, []byte{0x7f, 0xff, 0xff, 0xfb}},
 		{Column{Type: typeJSON, Meta: 4}, doc},
 		{Column{Type: typeJSON, Meta: 4}, append([]byte{jsonbDouble}, le(0x3fb999999999999a, 8)...)},

@@ -58,7 +58,7 @@ const (
 type Modes struct{}
 
 // Decoder turns the bytes of one cell (content only: no length prefix) into *out; a nil cell is NULL. A decoded
-// Value may alias cell and scratch. NULL, zero dates and the like come out as the type's fallback when the column is
-// NOT NULL. An error means that the bytes are not a value of the column's type. Decoders do not allocate and are safe
+// Value may alias cell and scratch. NULL, zero dates and the like come out as the schema's default when the column is
+// NOT NULL, as the type's fallback when it has none either. An error means that the bytes are not a value of the column's type. Decoders do not allocate and are safe
 // for concurrent use with different scratches.
 type Decoder func(cell []byte, scratch *Scratch, out *Value) error

@@ -134,8 +134,15 @@ func (l *ddlLexer) quoted(start int) string {
 
 // ddlParser reads with one token of look-ahead.
 type ddlParser struct {
-	lexer ddlLexer
-	token token
+	lexer   ddlLexer
+	token   token
+	virtual []string    // generated columns that are not stored
+	unique  []uniqueKey // in the order of the text
+}
+
+type uniqueKey struct {
+	columns []string
+	partial bool // of some columns only a prefix
 }
 
 func (p *ddlParser) next() token {
@@ -221,9 +228,8 @@ func (p *ddlParser) createTable(database string) (*Definition, error) {
 		return nil, fmt.Errorf("no columns follow its name")
 	}
 	def := &Definition{Database: database, Name: name}
-	var unique [][]string
 	for {
-		if err := p.element(def, &unique); err != nil {
+		if err := p.element(def); err != nil {
 			return nil, err
 		}
 		if p.punct(",") {
@@ -235,22 +241,23 @@ func (p *ddlParser) createTable(database string) (*Definition, error) {
 		break
 	}
 	p.setCharsets(def)
-	def.chooseKey(unique)
+	p.chooseKey(def)
 	return def, nil
 }
 
 // element reads a column or a key.
-func (p *ddlParser) element(def *Definition, unique *[][]string) error {
+func (p *ddlParser) element(def *Definition) error {
 	if p.token.kind == tokenWord {
 		switch strings.ToUpper(p.token.text) {
 		case "PRIMARY":
 			p.next()
-			def.Key, _ = p.keyColumns()
+			key, _ := p.keyColumns()
+			def.Key, def.KeyKind = key.columns, KeyPrimary
 			return nil
 		case "UNIQUE":
 			p.next()
-			if columns, ok := p.keyColumns(); ok {
-				*unique = append(*unique, columns)
+			if key, ok := p.keyColumns(); ok {
+				p.unique = append(p.unique, key)
 			}
 			return nil
 		case "CONSTRAINT", "KEY", "INDEX", "FULLTEXT", "SPATIAL", "FOREIGN", "CHECK", "PERIOD":
@@ -267,7 +274,7 @@ func (p *ddlParser) element(def *Definition, unique *[][]string) error {
 }
 
 // keyColumns reads [KEY|INDEX] [name] (columns) … to the end of the element. ok is false if a part is an expression.
-func (p *ddlParser) keyColumns() (columns []string, ok bool) {
+func (p *ddlParser) keyColumns() (key uniqueKey, ok bool) {
 	for p.token.kind != tokenEnd && !p.isPunct("(") && !p.isPunct(",") && !p.isPunct(")") {
 		p.next()
 	}
@@ -280,9 +287,10 @@ func (p *ddlParser) keyColumns() (columns []string, ok bool) {
 		case p.punct(","):
 		case p.word("ASC"), p.word("DESC"):
 		default:
-			columns = append(columns, p.next().text)
+			key.columns = append(key.columns, p.next().text)
 			if p.punct("(") { // the length of a prefix
 				p.skipParens()
+				key.partial = true
 			}
 		}
 	}
@@ -290,7 +298,7 @@ func (p *ddlParser) keyColumns() (columns []string, ok bool) {
 		p.skipParens()
 	}
 	p.skipElement()
-	return columns, ok
+	return key, ok
 }
 
 func (p *ddlParser) column() (ColumnDef, error) {
@@ -359,6 +367,7 @@ func (p *ddlParser) typeArguments(c *ColumnDef) error {
 
 // attributes reads what follows a column's type.
 func (p *ddlParser) attributes(c *ColumnDef) {
+	virtual := false
 	for p.token.kind != tokenEnd && !p.isPunct(",") && !p.isPunct(")") {
 		switch {
 		case p.word("NOT"):
@@ -369,6 +378,10 @@ func (p *ddlParser) attributes(c *ColumnDef) {
 			c.Nullable = true
 		case p.word("DEFAULT"):
 			p.defaultValue(c)
+		case p.word("AS"): // virtual unless the contrary is said
+			virtual = true
+		case p.word("STORED"), p.word("PERSISTENT"):
+			virtual = false
 		case p.word("ON"):
 			if p.word("UPDATE") { // which Debezium takes for AUTO_INCREMENT
 				c.AutoInc, c.Generated = true, true
@@ -394,6 +407,9 @@ func (p *ddlParser) attributes(c *ColumnDef) {
 		default:
 			p.next()
 		}
+	}
+	if virtual {
+		p.virtual = append(p.virtual, c.Name)
 	}
 }
 
@@ -484,19 +500,25 @@ func hasCharset(typ string) bool {
 	return false
 }
 
-// chooseKey takes the first UNIQUE key over NOT NULL columns when there is no primary key.
-func (d *Definition) chooseKey(unique [][]string) {
-	if d.Key != nil {
+// chooseKey takes the first UNIQUE key over NOT NULL columns when there is no primary key, and lists those that the
+// server may take. Debezium takes keys of prefixes and virtual columns, too; the server does not.
+func (p *ddlParser) chooseKey(def *Definition) {
+	if def.KeyKind == KeyPrimary {
 		return
 	}
-	for _, key := range unique {
-		required := func(name string) bool {
-			i := d.index(name)
-			return i >= 0 && !d.Columns[i].Nullable
+	def.KeyKind = KeyUnique
+	for _, key := range p.unique {
+		ok, whole := len(key.columns) > 0, !key.partial
+		for _, name := range key.columns {
+			i := def.index(name)
+			ok = ok && i >= 0 && !def.Columns[i].Nullable
+			whole = whole && !slices.ContainsFunc(p.virtual, func(v string) bool { return strings.EqualFold(v, name) })
 		}
-		if len(key) > 0 && !slices.ContainsFunc(key, func(name string) bool { return !required(name) }) {
-			d.Key = key
-			return
+		if ok && def.Key == nil {
+			def.Key = key.columns
+		}
+		if ok && whole {
+			def.Unique = append(def.Unique, key.columns)
 		}
 	}
 }

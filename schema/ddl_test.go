@@ -28,7 +28,7 @@ func TestParseCreateTable(t *testing.T) {
 				"  CONSTRAINT `chk` CHECK ((`g` > 0)) /*!80016 NOT ENFORCED */\n" +
 				") ENGINE=InnoDB AUTO_INCREMENT=5 DEFAULT CHARSET=utf8mb4 COMMENT='CHARSET=latin2'\n" +
 				"/*!50100 PARTITION BY HASH (`PRIMARY`) */",
-			&Definition{Name: "o`dd, (t)", Key: []string{"key", "PRIMARY"}, Columns: []ColumnDef{
+			&Definition{Name: "o`dd, (t)", Key: []string{"key", "PRIMARY"}, KeyKind: KeyPrimary, Columns: []ColumnDef{
 				{Name: "PRIMARY", Type: "INT UNSIGNED", Length: -1, Scale: -1, AutoInc: true, Generated: true, Comment: "a, ) DEFAULT ''x'' \\' `"},
 				{Name: "key", Type: "VARCHAR", Length: 10, Scale: -1, Charset: "latin1", HasDefault: true},
 				{Name: "g", Type: "INT", Length: -1, Scale: -1},
@@ -39,7 +39,7 @@ func TestParseCreateTable(t *testing.T) {
 			"first unique key over NOT NULL columns",
 			"CREATE TABLE `t` (\n  `a` int DEFAULT NULL,\n  `b` int NOT NULL,\n  `c` int NOT NULL,\n" +
 				"  UNIQUE KEY `ab` (`a`,`b`),\n  UNIQUE KEY `cb` (`c`,`b`),\n  UNIQUE KEY `b` (`b`)\n) ENGINE=InnoDB",
-			&Definition{Name: "t", Key: []string{"c", "b"}, Columns: []ColumnDef{
+			&Definition{Name: "t", Key: []string{"c", "b"}, KeyKind: KeyUnique, Unique: [][]string{{"c", "b"}, {"b"}}, Columns: []ColumnDef{
 				{Name: "a", Type: "INT", Length: -1, Scale: -1, Nullable: true, HasDefault: true},
 				{Name: "b", Type: "INT", Length: -1, Scale: -1},
 				{Name: "c", Type: "INT", Length: -1, Scale: -1},
@@ -48,7 +48,7 @@ func TestParseCreateTable(t *testing.T) {
 		{
 			"quotes of ANSI_QUOTES, numbers without quotes",
 			`CREATE TABLE "t" ("d" decimal(5,2) DEFAULT -1.50, "ts" timestamp(3) NULL DEFAULT current_timestamp(3) ON UPDATE current_timestamp(3), "h" varbinary(2) NOT NULL DEFAULT 0x00FF, "b" bit(3) DEFAULT b'101')`,
-			&Definition{Name: "t", Columns: []ColumnDef{
+			&Definition{Name: "t", KeyKind: KeyUnique, Columns: []ColumnDef{
 				{Name: "d", Type: "DECIMAL", Length: 5, Scale: 2, Nullable: true, HasDefault: true, Default: s("-1.50")},
 				{Name: "ts", Type: "TIMESTAMP", Length: 3, Scale: -1, Nullable: true, HasDefault: true, Default: s("1970-01-01 00:00:00"), AutoInc: true, Generated: true},
 				{Name: "h", Type: "VARBINARY", Length: 2, Scale: -1, HasDefault: true, Default: s("00F")},
@@ -64,6 +64,38 @@ func TestParseCreateTable(t *testing.T) {
 		tt.want.Database = "db"
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", tt.name, diff)
+		}
+	}
+}
+
+// The first UNIQUE key over NOT NULL columns, whatever else it is of, and those that the server takes for a primary key.
+func TestDefinitionKeys(t *testing.T) {
+	for _, tt := range []struct {
+		sql    string
+		kind   KeyKind
+		key    []string
+		unique [][]string
+	}{
+		{"a int not null, b int not null, unique (b), primary key (a)", KeyPrimary, []string{"a"}, nil},
+		{"a varchar(20) not null, b int not null, unique ua(a(5)), unique ub(b)", KeyUnique, []string{"a"}, [][]string{{"b"}}},
+		{"a int not null, b int as (a+1) virtual not null, unique(b), unique(a)", KeyUnique, []string{"b"}, [][]string{{"a"}}},
+		{"a int not null, b int as (a+1) not null, unique(B)", KeyUnique, []string{"B"}, nil},
+		{"a int not null, b int generated always as (a+1) stored not null, unique(b), unique(a)", KeyUnique, []string{"b"}, [][]string{{"b"}, {"a"}}},
+		{"a int, b int not null, unique(a), unique((a+1)), unique(a, b)", KeyUnique, nil, nil},
+		{"a int", KeyUnique, nil, nil},
+	} {
+		def, err := ParseCreateTable("d", "create table t ("+tt.sql+")")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if def.KeyKind != tt.kind {
+			t.Errorf("%s: kind %d, want %d", tt.sql, def.KeyKind, tt.kind)
+		}
+		if diff := cmp.Diff(tt.key, def.Key); diff != "" {
+			t.Errorf("%s: key (-want +got)\n%s", tt.sql, diff)
+		}
+		if diff := cmp.Diff(tt.unique, def.Unique); diff != "" {
+			t.Errorf("%s: unique (-want +got)\n%s", tt.sql, diff)
 		}
 	}
 }

@@ -177,7 +177,7 @@ func (c historyChange) change() (Change, error) {
 	if c.Table == nil {
 		return change, fmt.Errorf("%s of %s without the table", c.Type, c.ID)
 	}
-	def := &Definition{Database: change.Database, Name: change.Table, Key: c.Table.Key}
+	def := &Definition{Database: change.Database, Name: change.Table, Key: c.Table.Key, KeyKind: KeyChosen}
 	if len(def.Key) == 0 {
 		def.Key = nil
 	}

@@ -7,6 +7,10 @@ type Table struct {
 	Name     string
 	Columns  []Column // in the order of the row image
 	Key      []int    // indexes of the record key's columns, in the key's own order; nil: no key
+
+	// BinlogKey is the key that TABLE_MAP has: the primary key or the UNIQUE key that the server takes for one. [Attach]
+	// moves it here and puts the record's key into Key.
+	BinlogKey []int
 }
 
 // Column is one column of a [Table]. Type to Labels come from TABLE_MAP, which alone decides how a cell is read; Def
@@ -33,8 +37,24 @@ type Definition struct {
 	Database string
 	Name     string
 	Columns  []ColumnDef
-	Key      []string // the columns of the record key: the primary key, else the first UNIQUE key over NOT NULL columns
+	Key      []string // the columns of the record key; nil for none
+	KeyKind  KeyKind  // what Key is
+
+	// Unique are the UNIQUE keys that the server can take for a primary key: those over NOT NULL columns without prefixes
+	// and virtual columns. When there is no primary key, TABLE_MAP's key is one of them, and none only if there are none.
+	// Not known of a schema history.
+	Unique [][]string
 }
+
+// KeyKind says what the key of a [Definition] is.
+type KeyKind uint8
+
+// The kinds of keys.
+const (
+	KeyChosen  KeyKind = iota // the choice that Debezium has made, as its schema history has it
+	KeyPrimary                // the PRIMARY KEY
+	KeyUnique                 // there is no PRIMARY KEY: the first UNIQUE key over NOT NULL columns in the text, if there is one
+)
 
 // ColumnDef is one column of a [Definition].
 type ColumnDef struct {
