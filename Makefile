@@ -10,7 +10,7 @@ VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 # The packages that need no server. it's own checker is tested among them, by name; it/lint belongs to check.
 UNIT      = $(shell $(GO) list ./... | grep -Ev '/it(/lint)?$$')
-NO_SERVER = ^(TestGolden$$|TestChecker|TestCheckWorkload|TestGolden|TestOffsetFile|TestProxy$$)
+NO_SERVER = ^(TestGolden$$|TestDemo$$|TestChecker|TestCheckWorkload|TestOffsetFile|TestProxy$$)
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test unit it images check bench soak-chaos soak-bigtx clean

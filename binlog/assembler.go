@@ -35,6 +35,7 @@ type assembler struct {
 	file   string
 	start  int64 // of the event being handled, in file; of the payload event inside one
 	next   int64 // its end: where the next one is due
+	left   int64 // the end of the file before this one
 	jumps  bool  // the stream leaves transactions out, so positions may jump by any length
 
 	set      offset.GTIDSet // all transactions so far; absent: not known
@@ -244,7 +245,7 @@ func (a *assembler) content(ctx context.Context, h header, body []byte) (Event, 
 			return nil, nil
 		}
 		return nil, a.errorf(errors.New("INCIDENT: the server says that changes are missing in its binlog here; "+
-			"take a new snapshot, and start behind this position"), "")
+			"take a new snapshot, and start behind this position "+howToStart), "")
 	}
 	if isRows(h.typ) {
 		return a.rowsEvent(h, body)
@@ -351,6 +352,7 @@ func (a *assembler) rotate(h header, body []byte) (Event, error) {
 	}
 	a.finishGroup()
 	first := a.file == ""
+	a.left = a.next
 	a.file, a.next, a.headed = file, pos, false
 	a.start = pos
 	if first || a.silent() {

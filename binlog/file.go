@@ -10,18 +10,24 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/tidemark-cdc/tidemark/offset"
 )
 
-// OpenFiles opens a reader over binlog files, in the order given, which must be the one in which they were written.
-// Positions name them by their base names. What lies before the start is read first, for its GTIDs. Read returns io.EOF
-// at the end of the last file. The caller closes the reader.
+// OpenFiles opens a reader over binlog files, in the order given, which must be the one in which they were written,
+// without a gap: as far as their names and beginnings show it, that is checked before anything is read. Positions name
+// them by their base names. What lies before the start is read first, for its GTIDs. Read returns io.EOF at the end of
+// the last file. The caller closes the reader.
 func OpenFiles(ctx context.Context, cfg Config, files []string, from Start) (*Reader, error) {
 	if len(files) == 0 {
 		return nil, errors.New("no binlog files given")
+	}
+	if err := checkFiles(files); err != nil {
+		return nil, err
 	}
 	r, err := newReader(cfg, &fileStream{files: files})
 	if err != nil {
@@ -140,19 +146,11 @@ func (f *fileStream) open() error {
 	f.files = f.files[1:]
 	name := filepath.Base(path)
 	if f.follows != "" && f.follows != name {
-		return fmt.Errorf("binlog %s is followed by %s, but the next file given is %s: give all files in their order", f.name, f.follows, name)
+		return wrongOrder(f.name, f.follows, name)
 	}
-	file, err := os.Open(path)
+	file, err := openFile(path)
 	if err != nil {
-		return fmt.Errorf("binlog file: %w", err)
-	}
-	var magic [firstPos]byte
-	if _, err := io.ReadFull(file, magic[:]); err != nil || !bytes.Equal(magic[:], replication.BinLogFileHeader) {
-		file.Close()
-		if string(magic[1:]) == "bin" && magic[0] == 0xfd {
-			return fmt.Errorf("%s is an encrypted binlog: copy it with mysqlbinlog --read-from-remote-server --raw, which gives it in clear", path)
-		}
-		return fmt.Errorf("%s is not a binlog file: it does not begin with fe 62 69 6e", path)
+		return err
 	}
 	f.file, f.name, f.pos, f.checksum, f.follows, f.announce = file, name, firstPos, false, "", true
 	if f.in == nil {
@@ -162,6 +160,70 @@ func (f *fileStream) open() error {
 	}
 	return nil
 }
+
+// openFile opens a binlog file and reads the four bytes with which one begins.
+func openFile(path string) (*os.File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("binlog file: %w", err)
+	}
+	var magic [firstPos]byte
+	n, err := io.ReadFull(file, magic[:])
+	if err == nil && bytes.Equal(magic[:], replication.BinLogFileHeader) {
+		return file, nil
+	}
+	file.Close()
+	switch {
+	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, fmt.Errorf("binlog file: %w", err)
+	case n == 0:
+		return nil, fmt.Errorf("%s is empty, not a binlog file", path)
+	case string(magic[:]) == "\xfdbin":
+		return nil, fmt.Errorf("%s is an encrypted binlog: copy it with mysqlbinlog --read-from-remote-server --raw, which gives it in clear", path)
+	case string(magic[:2]) == "\x1f\x8b":
+		return nil, fmt.Errorf("%s is compressed by gzip: unpack it first (gunzip -k %[1]s, or gzip -dc %[1]s > FILE when its name does not end in .gz)", path)
+	}
+	return nil, fmt.Errorf("%s is not a binlog file: it does not begin with fe 62 69 6e", path)
+}
+
+// checkFiles looks at what can be seen of all files without reading them: how they begin, and the numbers in their
+// names. What can be read only once, as a pipe, is left out.
+func checkFiles(files []string) error {
+	before := ""
+	for _, path := range files {
+		if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() {
+			file, err := openFile(path)
+			if err != nil {
+				return err
+			}
+			file.Close()
+		}
+		name := filepath.Base(path)
+		if next := nextFile(before); next != name && next != "" && nextFile(name) != "" && withoutExt(next) == withoutExt(name) {
+			return wrongOrder(before, next, name)
+		}
+		before = name
+	}
+	return nil
+}
+
+func wrongOrder(name, next, given string) error {
+	return fmt.Errorf("binlog %s is followed by %s, but the next file given is %s: give all files in their order, each once", name, next, given)
+}
+
+// nextFile is the name that the server gives to the file after the named one: mysql-bin.000009, mysql-bin.000010. It is
+// "" after a name that is not of this form.
+func nextFile(name string) string {
+	dot := strings.LastIndexByte(name, '.')
+	digits := name[dot+1:]
+	n, err := strconv.ParseUint(digits, 10, 63)
+	if dot < 0 || err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s.%0*d", name[:dot], len(digits), n+1)
+}
+
+func withoutExt(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }
 
 // event reads one event and takes its checksum off; io.EOF at the end of the file.
 func (f *fileStream) event() ([]byte, error) {

@@ -200,8 +200,25 @@ func TestStartOfFiles(t *testing.T) {
 		{"GTIDs before the files", files[7:], Start{GTIDs: set(uuid + ":1-2")}, "begins behind transactions that the start position does not have: " + uuid + ":tagged:1", true},
 		{"inside a transaction", files, Start{File: "mysql-bin.000008", Pos: 405}, "inside the transaction that begins at mysql-bin.000008:325", true},
 		{"no event", files, Start{File: "mysql-bin.000008", Pos: 326}, "no event begins there; one begins at 325 and ends at", true},
-		{"no such file", files, Start{File: "mysql-bin.000009", Pos: 4}, "there is no such position in the binlog", true},
+		{"inside the first event", files, Start{File: "mysql-bin.000008", Pos: 5}, "mysql-bin.000008:5: no event begins there; one begins at 4 and ends at 127", true},
+		{"inside the first event, stored", files, Start{Offset: &offset.Offset{File: "mysql-bin.000008", Pos: 5}}, "mysql-bin.000008:5: no event begins there; one begins at 4 and ends at 127", true},
+		{"the second event", files, Start{File: "mysql-bin.000008", Pos: 127}, `{"file":"mysql-bin.000008","pos":246,"gtids":"` + uuid + `:1:tagged:1"}`, false},
+		{"inside the second event", files, Start{File: "mysql-bin.000008", Pos: 128}, "mysql-bin.000008:128: no event begins there; one begins at 127 and ends at 246", true},
+		{"end of a file", files, Start{File: "mysql-bin.000007", Pos: sizeOf(t, files[6])}, `{"file":"mysql-bin.000008","pos":246,"gtids":"` + uuid + `:1:tagged:1"}`, false},
+		{"beyond the end of a file", files, Start{File: "mysql-bin.000007", Pos: sizeOf(t, files[6]) + 1}, "there is no such position in the binlog: the file ends at", true},
+		{"end of the last file", files[:7], Start{File: "mysql-bin.000007", Pos: sizeOf(t, files[6])}, `{"file":"mysql-bin.000008","pos":4,"gtids":"` + uuid + `:1:tagged:1"}`, false},
+		{"behind the last file", files[:7], Start{File: "mysql-bin.000008", Pos: 4}, `{"file":"mysql-bin.000008","pos":4,"gtids":"` + uuid + `:1:tagged:1"}`, false},
+		{"behind the last file, stored", files[:2], Start{Offset: &offset.Offset{File: "mysql-bin.000003", Pos: 4}}, `{"file":"mysql-bin.000003","pos":4}`, false},
+		{"later behind the last file", files[:7], Start{File: "mysql-bin.000008", Pos: 246}, "there is no such position in the binlog, which ends at mysql-bin.000008:4", true},
+		{"no such file", files, Start{File: "mysql-bin.000010", Pos: 4}, "there is no such position in the binlog", true},
 		{"a file missing", []string{files[0], files[2]}, Start{File: "mysql-bin.000003", Pos: 4}, "is followed by mysql-bin.000002, but the next file given is mysql-bin.000003", true},
+		{"files in the wrong order", []string{files[1], files[0]}, Start{}, "binlog mysql-bin.000002 is followed by mysql-bin.000003, but the next file given is mysql-bin.000001", true},
+		{"a file twice", []string{files[0], files[0]}, Start{}, "is followed by mysql-bin.000002, but the next file given is mysql-bin.000001: give all files in their order, each once", true},
+		{"another file last", []string{files[0], "files_test.go"}, Start{}, "files_test.go is not a binlog file", true},
+		{"a missing file last", []string{files[0], "none"}, Start{}, "open none: no such file or directory", true},
+		{"a folder", []string{t.TempDir()}, Start{}, "is a directory", true},
+		{"gzip", []string{filepath.Join("testdata", "odd", "mysql-bin.000001.gz")}, Start{}, "mysql-bin.000001.gz is compressed by gzip: unpack it first (gunzip -k ", true},
+		{"nothing in it", []string{emptyFile(t)}, Start{}, "is empty, not a binlog file", true},
 		{"no binlog", []string{"files_test.go"}, Start{}, "is not a binlog file", true},
 		{"no files", nil, Start{}, "no binlog files", true},
 	} {
@@ -221,6 +238,48 @@ func TestStartOfFiles(t *testing.T) {
 				t.Fatalf("start %s, want %s", got, c.want)
 			}
 		})
+	}
+}
+
+func sizeOf(t testing.TB, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+func emptyFile(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "mysql-bin.000001")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Behind the last file there is nothing, and that is no error.
+func TestNothingBehindTheLastFile(t *testing.T) {
+	files := oddFiles(t)[:2]
+	r, err := OpenFiles(context.Background(), oddConfig(), files, Start{File: "mysql-bin.000003", Pos: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if events, err := readAll(r); err != io.EOF || len(events) != 0 {
+		t.Fatalf("%d events, %v", len(events), err)
+	}
+}
+
+func TestNextFile(t *testing.T) {
+	for name, want := range map[string]string{
+		"mysql-bin.000001": "mysql-bin.000002", "a.b.000009": "a.b.000010", "mysql-bin.999999": "mysql-bin.1000000",
+		"mysql-bin": "", "63": "", "mysql-bin.": "", "mysql-bin.00001x": "", "mysql-bin.-1": "", "": "", ".000001": ".000002",
+	} {
+		if got := nextFile(name); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package binlog
 
 import (
 	"context"
+	"strings"
 
 	"github.com/tidemark-cdc/tidemark/offset"
 	"github.com/tidemark-cdc/tidemark/schema"
@@ -28,6 +29,17 @@ func (h *HistoryDefinitions) Definition(database, table string) *schema.Definiti
 // Refresh is Definition: a history knows nothing newer.
 func (h *HistoryDefinitions) Refresh(_ context.Context, database, table string) (*schema.Definition, error) {
 	return h.Definition(database, table), nil
+}
+
+// Tables names the tables of a database at the present position of the stream, in no order.
+func (h *HistoryDefinitions) Tables(database string) []string {
+	var names []string
+	for t := range h.tables {
+		if strings.EqualFold(t.database, database) {
+			names = append(names, t.table)
+		}
+	}
+	return names
 }
 
 // advance applies the entries up to a position. What a snapshot wrote holds where the stream begins.

@@ -64,16 +64,16 @@ func planLive(ctx context.Context, conn *server.Conn, gtids bool, from Start) (l
 	switch {
 	case from.Offset != nil:
 		p.start, p.inTx = *from.Offset, true
-		p.dump, err = conn.Locate(ctx, p.start)
+		p.dump, err = conn.Locate(ctx, p.start, server.Stored)
 	case !from.GTIDs.IsAbsent():
 		if !gtids {
 			return p, fmt.Errorf("start at GTID set %s: MySQL at %s does not use GTIDs (gtid_mode is not ON); start at FILE:POS", from.GTIDs, conn.Address())
 		}
 		p.start.GTIDs = from.GTIDs
-		p.dump, err = conn.Locate(ctx, p.start)
+		p.dump, err = conn.Locate(ctx, p.start, server.Given)
 	case from.File != "":
 		p.start.File, p.start.Pos = from.File, max(from.Pos, firstPos)
-		p.dump, err = conn.Locate(ctx, p.start)
+		p.dump, err = conn.Locate(ctx, p.start, server.Given)
 	case from.Oldest:
 		logs, err := conn.BinaryLogs(ctx)
 		if err != nil {
@@ -83,7 +83,7 @@ func planLive(ctx context.Context, conn *server.Conn, gtids bool, from Start) (l
 			return p, fmt.Errorf("MySQL at %s: %w: it has no binlog", conn.Address(), server.ErrSetup)
 		}
 		p.head = true
-		p.dump = server.DumpFrom{File: logs[0].Name, Pos: firstPos}
+		p.dump = server.DumpFrom{File: logs[0].Name, Pos: firstPos, Origin: server.Given}
 		return p, nil
 	default:
 		now, err := conn.Position(ctx)
@@ -91,12 +91,12 @@ func planLive(ctx context.Context, conn *server.Conn, gtids bool, from Start) (l
 			return p, err
 		}
 		p.start.File, p.start.Pos = now.File, now.Pos
-		p.dump = server.DumpFrom{File: now.File, Pos: now.Pos}
+		p.dump = server.DumpFrom{File: now.File, Pos: now.Pos, Origin: server.Given}
 		if gtids {
 			if p.start.GTIDs, err = gtidSet(now.GTIDs); err != nil {
 				return p, fmt.Errorf("MySQL at %s: executed GTIDs: %w", conn.Address(), err)
 			}
-			p.dump = server.DumpFrom{GTIDs: now.GTIDs, ByGTID: true}
+			p.dump = server.DumpFrom{GTIDs: now.GTIDs, ByGTID: true, Origin: server.Given}
 		}
 		return p, nil
 	}

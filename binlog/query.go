@@ -19,7 +19,7 @@ func (a *assembler) readQuery(h header, body []byte) (queryEvent, statement, err
 }
 
 func (a *assembler) queryInside(h header, body []byte) (Event, error) {
-	_, s, err := a.readQuery(h, body)
+	q, s, err := a.readQuery(h, body)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (a *assembler) queryInside(h header, body []byte) (Event, error) {
 	case kindRollback, kindRollbackTo:
 		if a.sent && !a.silent() {
 			return nil, a.errorf(fmt.Errorf("the transaction that begins at %s is rolled back in the binlog, after rows of it have been given out: "+
-				"they are wrong downstream if their tables are transactional; check them, and start behind this position (start.position=%s)",
+				"they are wrong downstream if their tables are transactional; check them, and start behind this position, start.position=%s "+howToStart,
 				at(a.file, a.begin), at(a.file, a.next)), "")
 		}
 		if s.kind == kindRollback {
@@ -38,7 +38,7 @@ func (a *assembler) queryInside(h header, body []byte) (Event, error) {
 	case kindBegin, kindXAStart:
 		return nil, a.unfinished()
 	case kindDML, kindFunction:
-		return nil, a.textChange(s)
+		return nil, a.textChange(string(q.database), s)
 	}
 	return nil, nil
 }
@@ -63,7 +63,7 @@ func (a *assembler) queryOutside(h header, body []byte) (Event, error) {
 			return nil, nil
 		}
 	case kindDML, kindFunction:
-		if err := a.textChange(s); err != nil {
+		if err := a.textChange(string(q.database), s); err != nil {
 			return nil, err
 		}
 		if a.xa != "" {
@@ -95,25 +95,30 @@ func (a *assembler) queryOutside(h header, body []byte) (Event, error) {
 }
 
 const textFormat = "(binlog_format STATEMENT or MIXED in that session), so its rows are not in the binlog: " +
-	"SET PERSIST binlog_format=ROW, end the sessions that still have another format, take a new snapshot of the table, and start behind this position"
+	"SET PERSIST binlog_format=ROW, end the sessions that still have another format, take a new snapshot of the table, and start behind this position " + howToStart
 
-// textChange refuses a change of rows that was logged as text, unless it is of tables that are not wanted.
-func (a *assembler) textChange(s statement) error {
+// textChange refuses a change of rows that was logged as text, unless it is of tables that are not wanted. What a stored
+// function changes the text does not say: most likely tables of its own database, or of the session's.
+func (a *assembler) textChange(database string, s statement) error {
 	if a.silent() || a.skipping {
 		return nil
 	}
-	if s.kind == kindFunction {
-		return a.errorf(errors.New("a call of a stored function that changes rows is logged as SQL text, which does not say of which tables "+textFormat), "")
-	}
 	for _, t := range s.tables {
-		if a.captured(t.database, t.table) {
+		if s.kind == kindFunction {
+			for _, database := range []string{t.database, database} {
+				if a.tables.anyOf(database) {
+					return a.errorf(fmt.Errorf("a call of the stored function %s.%s, which changes rows, is logged as SQL text, which does not say of which tables: "+
+						"perhaps captured ones of database %s "+textFormat, t.database, t.table, database), "")
+				}
+			}
+		} else if a.captured(t.database, t.table) {
 			return a.errorf(errors.New("a change of rows is logged as SQL text "+textFormat), t.database+"."+t.table)
 		}
 	}
 	if !a.warnedText {
 		a.warnedText = true
 		a.warn(at(a.file, a.start) + ": a change of rows of tables that are not captured is logged as SQL text (binlog_format STATEMENT or MIXED in that session); " +
-			"what it does to captured tables through views, triggers and foreign keys is not in the binlog: SET PERSIST binlog_format=ROW, and end the sessions that still have another format")
+			"what it does to captured tables through stored functions, views, triggers and foreign keys is not in the binlog: SET PERSIST binlog_format=ROW, and end the sessions that still have another format")
 	}
 	return nil
 }

@@ -111,27 +111,38 @@ func (r *Reader) Close() error {
 }
 
 // seek reads up to a position without giving anything out: GTIDs are counted, and what the file says of itself is known.
-// The head of the position's file is always read.
+// The head of the file is always read, if there is anything of the file: the end of the last one leads to the beginning
+// of one that is not there yet.
 func (r *Reader) seek(ctx context.Context, file string, pos int64) error {
 	a := &r.asm
-	head := int64(-1) // end of the head of file
+	found, last := false, ""
 	for {
-		if a.file == file && a.headed {
-			if head < 0 {
-				head = a.next
-			}
-			if a.next == pos || pos <= head {
-				break
-			}
-			if a.next > pos {
+		switch {
+		case found:
+		case a.file == file:
+			found = a.next == pos || pos < firstPos
+			if !found && a.next > pos {
 				return fmt.Errorf("%s: no event begins there; one begins at %d and ends at %d: start at one of these (SHOW BINLOG EVENTS IN '%s' lists all)",
 					at(file, pos), a.start, a.next, file)
 			}
-		}
-		if err := r.scan(ctx); err != nil {
-			if err == io.EOF {
-				return fmt.Errorf("%s: there is no such position in the binlog, which ends at %s", at(file, pos), at(a.file, a.next))
+		case last == file:
+			// The end of a file is where the next one begins.
+			if found = a.left == pos; !found {
+				return fmt.Errorf("%s: there is no such position in the binlog: the file ends at %d (SHOW BINLOG EVENTS IN '%s' lists all)", at(file, pos), a.left, file)
 			}
+		}
+		if found && a.headed {
+			break
+		}
+		last = a.file
+		err := r.scan(ctx)
+		if err == io.EOF && found {
+			break
+		}
+		if err == io.EOF {
+			return fmt.Errorf("%s: there is no such position in the binlog, which ends at %s", at(file, pos), at(a.file, a.next))
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,16 @@
 package binlog
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tidemark-cdc/tidemark/offset"
+)
+
+// What to do about a position behind which or at which the stream cannot go on.
+const (
+	howToStart     = "(how: README, Starting anew)"
+	startElsewhere = offset.HowToDelete + ", and start at a position that is known to be right (start.position), or take a new snapshot"
+)
 
 // resume is what a stored offset says about its open transaction.
 type resume struct {
@@ -18,7 +28,7 @@ func (a *assembler) skipDone(typ byte) error {
 	r := a.resume
 	if r.row > 0 && !isRows(typ) {
 		return a.errorf(fmt.Errorf("the stored offset has %d rows in event %d of the transaction that begins at %s, but that is no rows event: "+
-			"the offset is from another server or another binlog; start at a position that is known to be right (start.position), or take a new snapshot",
+			"the offset is from another server or another binlog; "+startElsewhere,
 			r.row, r.event, at(r.file, r.pos)), "")
 	}
 	a.skipping, a.resume, a.rowSkip = false, nil, r.row
@@ -33,7 +43,7 @@ func (a *assembler) resumeElsewhere() error {
 	}
 	if !r.byGTID {
 		return a.errorf(fmt.Errorf("the stored offset says that a transaction begins at %s, which does not: the offset is from another server or another binlog; "+
-			"start at a position that is known to be right (start.position), or take a new snapshot", at(r.file, r.pos)), "")
+			startElsewhere, at(r.file, r.pos)), "")
 	}
 	a.warn(fmt.Sprintf("the first transaction that is not in the stored GTID set begins at %s, not at %s as the stored offset says: "+
 		"this is another server or another binlog, so the transaction is sent again from its BEGIN", at(a.file, a.start), at(r.file, r.pos)))

@@ -64,19 +64,19 @@ func (a *assembler) rowsEvent(h header, body []byte) (Event, error) {
 	switch {
 	case a.xa != "":
 		return nil, a.errorf(fmt.Errorf("XA transaction %s changes the table: XA transactions on captured tables are not supported yet; "+
-			"exclude the table, or start behind its end (start.position)", a.xa), name)
+			"exclude the table, or start behind its end "+howToStart, a.xa), name)
 	case v.err != nil:
 		return nil, a.errorf(v.err, name)
 	case h.typ == evPartialUpdate:
 		return nil, a.errorf(errors.New("an update with partial JSON values (binlog_row_value_options=PARTIAL_JSON): the new value is not in the binlog; "+
-			"SET PERSIST binlog_row_value_options='', end the sessions that still have it, take a new snapshot of the table, and start behind this position"), name)
+			"SET PERSIST binlog_row_value_options='', end the sessions that still have it, take a new snapshot of the table, and start behind this position "+howToStart), name)
 	case e.columns != len(v.cells):
 		return nil, a.errorf(fmt.Errorf("the rows have %d columns, their TABLE_MAP event has %d: the event is damaged", e.columns, len(v.cells)), name)
 	}
 	for _, bitmap := range [2][]byte{e.before, e.after} {
 		if missing, ok := full(bitmap, e.columns); bitmap != nil && !ok {
 			return nil, a.errorf(fmt.Errorf("column %s is not in the row image (binlog_row_image is not FULL in the session that wrote it): "+
-				"SET PERSIST binlog_row_image=FULL, end the sessions that still have another image, take a new snapshot of the table, and start behind this position",
+				"SET PERSIST binlog_row_image=FULL, end the sessions that still have another image, take a new snapshot of the table, and start behind this position "+howToStart,
 				v.table.Columns[missing].Name), name)
 		}
 	}

@@ -42,6 +42,10 @@ type Config struct {
 }
 
 // Definitions knows tables by SHOW CREATE TABLE or a schema history. It is used by the reader's goroutine only.
+//
+// It should also have the method Tables(database string) []string, which names the tables of a database that it has a
+// definition of, wanted or not. Without it every call of a stored function that was logged as text stops the stream:
+// nobody can tell then that nothing of the function's database is captured.
 type Definitions interface {
 	// Definition is the table as known for the present position of the stream, nil when it is not known. It does not
 	// block.
@@ -50,6 +54,11 @@ type Definitions interface {
 	// Refresh is asked when the columns in the binlog no longer fit Definition: the table as it is now, nil when it is
 	// gone. It may ask a server, so it may block. An error ends the stream.
 	Refresh(ctx context.Context, database, table string) (*schema.Definition, error)
+}
+
+// lister is a Definitions that can say what it knows.
+type lister interface {
+	Tables(database string) []string
 }
 
 // noDefinitions knows no table.

@@ -23,7 +23,8 @@ const (
 	kindFunction // a call of a stored function that changes rows, logged as text: SELECT `db`.`f`(…)
 )
 
-// statement is a classified text. For kindTruncate and kindDML it has the tables named as targets.
+// statement is a classified text. For kindTruncate and kindDML it has the tables named as targets, for kindFunction the
+// function.
 type statement struct {
 	kind   kind
 	tables []tableName
@@ -93,7 +94,8 @@ func classify(database, text []byte) statement {
 		s.skip("LOW_PRIORITY", "QUICK", "IGNORE", "FROM")
 		return s.dml(string(database), true)
 	case "SELECT":
-		return statement{kind: kindFunction}
+		f, _ := s.table(string(database))
+		return statement{kind: kindFunction, tables: []tableName{f}}
 	case "CREATE":
 		if t, ok := s.createSelect(string(database)); ok {
 			return statement{kind: kindDML, tables: []tableName{t}}

@@ -48,7 +48,7 @@ func TestClassify(t *testing.T) {
 		{"create temporary table t select 1", statement{}},
 		{"CREATE DEFINER=`root`@`%` TRIGGER tr AFTER INSERT ON t FOR EACH ROW INSERT INTO u SELECT 1", statement{}},
 		{"CREATE VIEW v AS SELECT 1", statement{}},
-		{"SELECT `db`.`f`(55)", statement{kind: kindFunction}},
+		{"SELECT `o``dd`.`f`(55)", statement{kind: kindFunction, tables: tab("o`dd", "f")}},
 		{"INSERT INTO t VALUES (1)", statement{kind: kindDML, tables: tab("db", "t")}},
 		{"-- a comment\nINSERT LOW_PRIORITY IGNORE INTO `a`.`b` SET x=1", statement{kind: kindDML, tables: tab("a", "b")}},
 		{"REPLACE t VALUES (1)", statement{kind: kindDML, tables: tab("db", "t")}},

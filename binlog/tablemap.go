@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 
 	"go.uber.org/zap"
 
@@ -33,7 +34,7 @@ var errTableMap = errors.New("the TABLE_MAP event is damaged")
 
 // errMetadata is a TABLE_MAP without column names.
 var errMetadata = errors.New("the binlog has no column names, as binlog_row_metadata was MINIMAL when this was written: " +
-	"SET PERSIST binlog_row_metadata=FULL, and start behind what was written without it")
+	"SET PERSIST binlog_row_metadata=FULL, and start behind what was written without it " + howToStart)
 
 // version is one version of a table as TABLE_MAPs describe it, compiled.
 type version struct {
@@ -106,6 +107,28 @@ func (t *tables) redefined(v *version) bool {
 	}
 	_, follows := t.defs.(follower)
 	return follows && t.defs.Definition(v.database, v.name) != v.def
+}
+
+// anyOf says whether a captured table of a database is known: one that has come by, or that has a definition.
+func (t *tables) anyOf(database string) bool {
+	for _, v := range t.newest {
+		if v.captured && strings.EqualFold(v.database, database) {
+			return true
+		}
+	}
+	if _, none := t.defs.(noDefinitions); none {
+		return false
+	}
+	known, ok := t.defs.(lister)
+	if !ok {
+		return true // nobody says that there is none
+	}
+	for _, name := range known.Tables(database) {
+		if t.captured(database, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // version makes a new version of a table.

@@ -144,7 +144,7 @@ func (a *assembler) beginTransaction(thread int64) error {
 func (a *assembler) commit(h header) (Event, error) {
 	if a.skipping && !a.silent() {
 		return nil, a.errorf(fmt.Errorf("the stored offset has %d events of the transaction that begins at %s, which has only %d: "+
-			"the offset is from another server or another binlog; start at a position that is known to be right (start.position), or take a new snapshot",
+			"the offset is from another server or another binlog; "+startElsewhere,
 			a.resume.event, at(a.file, a.begin), a.events), "")
 	}
 	a.in, a.events, a.thread, a.rowSkip = false, 0, -1, 0

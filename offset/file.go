@@ -37,23 +37,28 @@ type FileStore struct {
 
 // OpenFile opens the store in the file at path and locks it: a second process, or a second OpenFile in this one, is
 // refused while it is open. A file that does not exist or is empty holds no offsets; anything else that is not Connect's
-// map is an error that says what to do, and so is an empty file beside a FILE.bak with content. The fs is nil but in tests: the system's own.
-func OpenFile(path string, fs FS) (*FileStore, error) {
+// map is an error that says what to do, and so is an empty file beside a FILE.bak with content. The fsys is nil but in tests: the system's own.
+func OpenFile(path string, fsys FS) (*FileStore, error) {
 	if path == "" {
 		return nil, errors.New("offset.storage.file.filename is empty")
 	}
-	if fs == nil {
-		fs = osFS{}
+	if fsys == nil {
+		fsys = osFS{}
 	}
-	path, err := fs.Resolve(path)
+	real, err := fsys.Resolve(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		dir := filepath.Dir(path)
+		return nil, fmt.Errorf("offset file %s: its folder does not exist; make it (mkdir -p %s), writable for the user that runs Tidemark, or correct offset.storage.file.filename: %w", path, dir, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("offset file: %w", err)
 	}
-	lock, err := fs.Lock(path + ".lock")
+	path = real
+	lock, err := fsys.Lock(path + ".lock")
 	if err != nil {
 		return nil, fmt.Errorf("offset file %s: %w", path, err)
 	}
-	s := &FileStore{path: path, fs: fs, lock: lock}
+	s := &FileStore{path: path, fs: fsys, lock: lock}
 	if err := s.read(); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -72,7 +77,7 @@ func (s *FileStore) read() error {
 	if s.entries, err = parseJavaMap(data); err != nil {
 		return fmt.Errorf("offset file %s cannot be read: %w; nothing is started, because starting without the offset would lose or repeat changes. "+
 			"Put the content before the last write back (cp %s.bak %s; older offsets only repeat changes), or a backup, "+
-			"or move the file away to start as if there were no offset", s.path, err, s.path, s.path)
+			"or move the file away to start as if there were no offset (mv %s %s.old; more on that: README, Starting anew)", s.path, err, s.path, s.path, s.path, s.path)
 	}
 	return nil
 }
@@ -94,7 +99,7 @@ func (s *FileStore) checkEmpty() error {
 		return nil
 	}
 	return fmt.Errorf("offset file %s is empty, but %s is not: most likely a Kafka Connect worker was killed while it wrote the file. "+
-		"Put the content before back (cp %s %s; older offsets only repeat changes), or remove both to start as if there were no offset", s.path, bak, bak, s.path)
+		"Put the content before back (cp %s %s; older offsets only repeat changes), or move that one away too to start as if there were no offset (mv %s %s.old; more on that: README, Starting anew)", s.path, bak, bak, s.path, bak, bak)
 }
 
 // readFile gives nil for a file that does not exist.
@@ -122,7 +127,8 @@ func (s *FileStore) Load(ctx context.Context, key Key) (Offset, error) {
 	}
 	o, err := Parse(s.entries[at].value)
 	if err != nil {
-		return Offset{}, fmt.Errorf("offset file %s, entry %s: %w", s.path, s.entries[at].key, err)
+		return Offset{}, fmt.Errorf("offset file %s, entry %s: %w; nothing is started, because starting without the offset would lose or repeat changes. "+
+			"Put the content before the last write back (cp %s.bak %s), or a backup, or %s", s.path, s.entries[at].key, err, s.path, s.path, HowToDelete)
 	}
 	return o, nil
 }

@@ -149,7 +149,7 @@ func TestFileStoreRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := OpenFile(path, nil)
-		if err == nil || !strings.Contains(err.Error(), path+".bak") || !strings.Contains(err.Error(), "cannot be read") {
+		if err == nil || !strings.Contains(err.Error(), path+".bak") || !strings.Contains(err.Error(), "cannot be read") || !strings.Contains(err.Error(), "mv "+path+" "+path+".old; more on that: README, Starting anew") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -157,13 +157,13 @@ func TestFileStoreRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := openTestFile(t, path, nil)
-	if o, err := s.Load(t.Context(), orders); err == nil || !strings.Contains(err.Error(), `entry ["orders"`) {
+	if o, err := s.Load(t.Context(), orders); err == nil || !strings.Contains(err.Error(), `entry ["orders"`) || !strings.Contains(err.Error(), "cp "+path+".bak "+path) || !strings.Contains(err.Error(), HowToDelete) {
 		t.Errorf("garbage value: %v, %v", o, err)
 	}
 	if err := s.Save(t.Context(), orders, Offset{}); err == nil || !strings.Contains(err.Error(), "empty offset") {
 		t.Errorf("empty offset: %v", err)
 	}
-	if _, err := OpenFile(filepath.Join(dir, "none", "f"), nil); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := OpenFile(filepath.Join(dir, "none", "f"), nil); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "its folder does not exist; make it (mkdir -p "+filepath.Join(dir, "none")+")") {
 		t.Errorf("no folder: %v", err)
 	}
 	if _, err := OpenFile("", nil); err == nil {

@@ -23,6 +23,9 @@ type Store interface {
 	Close() error
 }
 
+// HowToDelete tells somebody whose stored offset is of no use how to get rid of it, for error texts.
+const HowToDelete = "delete the connector's stored offset (how: README, Starting anew)"
+
 // ErrUnusable is wrapped by an error of Save after which saving again cannot succeed: somebody else wrote to the place, or
 // it is not known what it holds. Whoever streams has to stop, or ever more would be sent again.
 var ErrUnusable = errors.New("the offset can no longer be stored here")

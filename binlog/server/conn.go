@@ -96,7 +96,7 @@ func (c *Conn) login(ctx context.Context) (*session, error) {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil, context.Canceled
 		}
-		return nil, &fault{text: fmt.Sprintf("MySQL at %s cannot be reached", addr), cause: err}
+		return nil, networkFault(fmt.Sprintf("MySQL at %s cannot be reached", addr), err)
 	}
 	w := &wire{Conn: nc, inspect: true, allowKey: cfg.AllowPublicKeyRetrieval}
 	deadline, _ := ctx.Deadline()
@@ -175,7 +175,7 @@ func (c *Conn) loginError(ctx context.Context, w *wire, err error) error {
 	}
 	var my *mysql.MyError
 	if !errors.As(err, &my) {
-		return &fault{text: "login to MySQL at " + addr + " failed", cause: err}
+		return networkFault("login to MySQL at "+addr+" failed", err)
 	}
 	text, kind := fmt.Sprintf("MySQL at %s refuses the login of user '%s'", addr, c.cfg.User), ErrAccess
 	switch my.Code {
@@ -248,7 +248,14 @@ func (s *session) query(ctx context.Context, sql string) (*result, error) {
 		if errors.Is(err, context.Canceled) {
 			return nil, err
 		}
-		return nil, &fault{text: fmt.Sprintf("MySQL at %s: %s", s.addr, shorten(sql)), cause: err}
+		text := fmt.Sprintf("MySQL at %s: %s", s.addr, shorten(sql))
+		switch {
+		case isServerError(err):
+			return nil, &fault{text: text, cause: err}
+		case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded): // it is there, and busy
+			return nil, &fault{text: text + ": no answer came in time", cause: err, plain: true}
+		}
+		return nil, networkFault(text, err)
 	}
 	return res, nil
 }

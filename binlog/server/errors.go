@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
 )
@@ -43,11 +45,15 @@ type fault struct {
 	text  string
 	kind  error // one of the Err… above, or nil
 	cause error // nil when text says it all
+	plain bool  // text says the cause too: it stands behind it only for who wants to search for it
 }
 
 func (f *fault) Error() string {
 	if f.cause == nil {
 		return f.text
+	}
+	if f.plain {
+		return f.text + " (" + f.cause.Error() + ")"
 	}
 	return f.text + ": " + f.cause.Error()
 }
@@ -70,7 +76,7 @@ func faultf(kind error, format string, args ...any) error {
 // Transient reports whether err may go away by waiting: the network, a server that restarts or is full. Everything
 // else needs somebody to change something first, unknown errors of the server included.
 func Transient(err error) bool {
-	if err == nil {
+	if err == nil || isFile(err) {
 		return false
 	}
 	for _, kind := range []error{
@@ -95,8 +101,50 @@ func Transient(err error) bool {
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "remote error" {
 		return false // an alert of TLS: the two do not agree on versions or ciphers
 	}
-	var netErr net.Error // includes *net.OpError, *net.DNSError
-	return errors.As(err, &netErr)
+	netErr, ok := errors.AsType[net.Error](err) // includes *net.OpError, *net.DNSError
+	if _, bare := netErr.(syscall.Errno); bare {
+		return false // not of a connection, whose errors package net wraps
+	}
+	return ok
+}
+
+// isFile tells the errors of files, whose innermost one looks like the network's: a missing folder or right does not come
+// back by itself.
+func isFile(err error) bool {
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[*os.LinkError](err)
+	return ok
+}
+
+// networkFault puts what the network did into plain words behind text.
+func networkFault(text string, err error) error {
+	if why := networkWords(err); why != "" {
+		return &fault{text: text + ": " + why, cause: err, plain: true}
+	}
+	return &fault{text: text, cause: err}
+}
+
+// networkWords says what a failed connection means and what to look at; "" for what is not known.
+func networkWords(err error) string {
+	lookup, isLookup := errors.AsType[*net.DNSError](err)
+	timeout, isTimeout := errors.AsType[net.Error](err)
+	switch {
+	case isLookup && lookup.IsNotFound:
+		return "no computer has the name " + lookup.Name + "; check database.hostname"
+	case isLookup:
+		return "the name " + lookup.Name + " cannot be looked up just now"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "nothing accepts connections there; does MySQL run, and are database.hostname and database.port right?"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "there is no way to it in the network; check database.hostname, routes and firewalls"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the server, or something in between, ended the connection"
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), isTimeout && timeout.Timeout():
+		return "no answer came in time; check database.hostname and database.port, and whether a firewall is in between"
+	}
+	return ""
 }
 
 // transientCode decides by the server's error number.
@@ -124,7 +172,7 @@ func transientCode(e *mysql.MyError) bool {
 // dumpError says what an error that ended a binlog stream means and what to do. The server has one number, 1236, for
 // everything that is wrong with a binlog or with a request for it; only the text tells them apart. It writes "source"
 // and "replica" today, "master" and "slave" before 8.0.26.
-func dumpError(e *mysql.MyError) (advice string, kind error) {
+func dumpError(e *mysql.MyError, origin Origin) (advice string, kind error) {
 	switch e.Code {
 	case 1045, 1142, 1227:
 		return "the user needs REPLICATION SLAVE", ErrAccess
@@ -138,11 +186,11 @@ func dumpError(e *mysql.MyError) (advice string, kind error) {
 	case has("same server_uuid/server_id"):
 		return "another process runs this connector with database.server.id SERVER_ID; only one may", ErrReplaced
 	case has("purged"), has("could not find first log file name"):
-		return purgedChoices, ErrPurged
+		return purgedChoices(origin), ErrPurged
 	case has("has more gtids than the source"):
-		return "the server has lost transactions that the stored offset names; to start anew, delete the connector's stored offset", ErrOtherServer
+		return "the server has lost transactions that " + origin.String() + " names; " + origin.anew(), ErrOtherServer
 	case has("position > file size"):
-		return "the server has lost the end of its binlog, or the stored offset is from another server; to start anew, delete the connector's stored offset", ErrOtherServer
+		return "the server has lost the end of its binlog, or " + origin.String() + " is from another server; " + origin.anew(), ErrOtherServer
 	case has("binary log is not open"), has("misconfigured source"):
 		return "start mysqld with --log-bin and a --server-id that is not 0", ErrSetup
 	case has("gtid_mode = off"), has("this server has gtid_mode"):

@@ -11,7 +11,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -162,15 +164,36 @@ func TestLoginErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	t.Run("refused", func(t *testing.T) {
-		dial := func(context.Context, string, string) (net.Conn, error) {
-			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connect: connection refused")}
-		}
-		_, err := Connect(t.Context(), Config{Host: "db.example", Dial: dial})
-		if err == nil || !Transient(err) || !strings.Contains(err.Error(), "MySQL at db.example:3306 cannot be reached") {
-			t.Fatal(err)
-		}
-	})
+}
+
+// A failed connection is told in plain words, with the system's own in parentheses behind them.
+func TestUnreachableSaysWhy(t *testing.T) {
+	dial := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
+	for name, tt := range map[string]struct {
+		err  error
+		want string
+	}{
+		"refused": {
+			dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)),
+			"nothing accepts connections there; does MySQL run, and are database.hostname and database.port right? (dial tcp: connect: connection refused)",
+		},
+		"no such name": {
+			dial(&net.DNSError{Err: "no such host", Name: "db.example", IsNotFound: true}),
+			"no computer has the name db.example; check database.hostname (dial tcp: lookup db.example: no such host)",
+		},
+		"lookup":    {dial(&net.DNSError{Err: "server misbehaving", Name: "db.example", IsTemporary: true}), "the name db.example cannot be looked up just now (dial tcp"},
+		"timed out": {dial(os.ErrDeadlineExceeded), "no answer came in time; check database.hostname and database.port, and whether a firewall is in between (dial tcp: i/o timeout)"},
+		"no route":  {dial(os.NewSyscallError("connect", syscall.EHOSTUNREACH)), "there is no way to it in the network; check database.hostname, routes and firewalls (dial tcp"},
+		"reset":     {dial(os.NewSyscallError("read", syscall.ECONNRESET)), "the server, or something in between, ended the connection (dial tcp"},
+		"other":     {dial(errors.New("connect: something new")), "dial tcp: connect: something new"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Connect(t.Context(), Config{Host: "db.example", Dial: func(context.Context, string, string) (net.Conn, error) { return nil, tt.err }})
+			if !Transient(err) || !strings.HasPrefix(fmt.Sprint(err), "MySQL at db.example:3306 cannot be reached: "+tt.want) {
+				t.Fatal(err)
+			}
+		})
+	}
 }
 
 // A server that says nothing, and one that the caller gives up.

@@ -8,10 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"net"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -175,15 +178,15 @@ func TestLocate(t *testing.T) {
 		kind   error
 		text   string
 	}{
-		{"GTIDs", gtid, nil, DumpFrom{"mysql-bin.000003", 400, a, true}, nil, ""},
-		{"GTIDs of another server's file", offset.Offset{File: "other.000077", Pos: 9, GTIDs: set}, nil, DumpFrom{"other.000077", 9, a, true}, nil, ""},
-		{"no GTIDs yet", offset.Offset{File: "mysql-bin.000003", Pos: 400, GTIDs: offset.EmptyGTIDSet()}, nil, DumpFrom{"mysql-bin.000003", 400, "", true}, nil, ""},
-		{"GTIDs that are executed a moment later", gtid, func(f *fake) { f.unknown = []string{a, a, ""} }, DumpFrom{"mysql-bin.000003", 400, a, true}, nil, ""},
+		{"GTIDs", gtid, nil, DumpFrom{"mysql-bin.000003", 400, a, true, Stored}, nil, ""},
+		{"GTIDs of another server's file", offset.Offset{File: "other.000077", Pos: 9, GTIDs: set}, nil, DumpFrom{"other.000077", 9, a, true, Stored}, nil, ""},
+		{"no GTIDs yet", offset.Offset{File: "mysql-bin.000003", Pos: 400, GTIDs: offset.EmptyGTIDSet()}, nil, DumpFrom{"mysql-bin.000003", 400, "", true, Stored}, nil, ""},
+		{"GTIDs that are executed a moment later", gtid, func(f *fake) { f.unknown = []string{a, a, ""} }, DumpFrom{"mysql-bin.000003", 400, a, true, Stored}, nil, ""},
 		{
 			"GTIDs unknown", gtid, func(f *fake) { f.unknown = []string{"00000000-0000-0000-0000-0000000000cc:4"} },
 			DumpFrom{},
 			ErrOtherServer,
-			"has never executed: 00000000-0000-0000-0000-0000000000cc:4. The offset is from another server",
+			"has never executed: 00000000-0000-0000-0000-0000000000cc:4. The stored offset is from another server",
 		},
 		{
 			"GTIDs lost", gtid, func(f *fake) { f.unknown = []string{"00000000-0000-0000-0000-00000000000a:6-7"} },
@@ -195,18 +198,18 @@ func TestLocate(t *testing.T) {
 			"GTIDs purged", gtid, func(f *fake) { f.gone = "00000000-0000-0000-0000-00000000000a:8" },
 			DumpFrom{},
 			ErrPurged,
-			"still needs: 00000000-0000-0000-0000-00000000000a:8. Choices:",
+			"come after the stored offset: 00000000-0000-0000-0000-00000000000a:8. Choices:",
 		},
-		{"GTIDs on a server that is leaving them", gtid, func(f *fake) { f.vars["gtid_mode"] = "ON_PERMISSIVE" }, DumpFrom{"mysql-bin.000003", 400, a, false}, nil, ""},
-		{"no GTIDs on a server with them", file("mysql-bin.000003", 400), nil, DumpFrom{"mysql-bin.000003", 400, "", false}, nil, ""},
-		{"start of a file", file("mysql-bin.000002", 4), nil, DumpFrom{"mysql-bin.000002", 4, "", false}, nil, ""},
-		{"end of a file", file("mysql-bin.000003", 900), nil, DumpFrom{"mysql-bin.000003", 900, "", false}, nil, ""},
+		{"GTIDs on a server that is leaving them", gtid, func(f *fake) { f.vars["gtid_mode"] = "ON_PERMISSIVE" }, DumpFrom{"mysql-bin.000003", 400, a, false, Stored}, nil, ""},
+		{"no GTIDs on a server with them", file("mysql-bin.000003", 400), nil, DumpFrom{"mysql-bin.000003", 400, "", false, Stored}, nil, ""},
+		{"start of a file", file("mysql-bin.000002", 4), nil, DumpFrom{"mysql-bin.000002", 4, "", false, Stored}, nil, ""},
+		{"end of a file", file("mysql-bin.000003", 900), nil, DumpFrom{"mysql-bin.000003", 900, "", false, Stored}, nil, ""},
 		{"beyond the end", file("mysql-bin.000003", 901), nil, DumpFrom{}, ErrOtherServer, "which has 900 bytes"},
-		{"inside an event", file("mysql-bin.000003", 401), nil, DumpFrom{}, ErrOtherServer, "no event begins at mysql-bin.000003:401"},
+		{"inside an event", file("mysql-bin.000003", 401), nil, DumpFrom{}, ErrOtherServer, "the stored offset is mysql-bin.000003:401, but no event begins there"},
 		{"before any event", file("mysql-bin.000003", 0), nil, DumpFrom{}, ErrOtherServer, "the first one of a file is at 4"},
 		{"purged file", file("mysql-bin.000001", 400), nil, DumpFrom{}, ErrPurged, "the oldest that it has is mysql-bin.000002. Choices:"},
 		{"later file", file("mysql-bin.000004", 400), nil, DumpFrom{}, ErrOtherServer, "it has mysql-bin.000002 to mysql-bin.000003"},
-		{"another base", file("binlog.000001", 400), nil, DumpFrom{}, ErrOtherServer, "has no binlog file binlog.000001"},
+		{"another base", file("binlog.000001", 400), nil, DumpFrom{}, ErrOtherServer, "the stored offset binlog.000001:400 names a binlog file that MySQL at db.example:3306 does not have"},
 		{"number of seven digits", file("mysql-bin.999999", 400), func(f *fake) { f.logs = []Log{{"mysql-bin.1000000", 100}} }, DumpFrom{}, ErrPurged, "the oldest that it has is mysql-bin.1000000"},
 		{"binlog off", file("mysql-bin.000003", 400), func(f *fake) { f.logs = nil }, DumpFrom{}, ErrSetup, "--log-bin"},
 	}
@@ -217,7 +220,7 @@ func TestLocate(t *testing.T) {
 				if tt.change != nil {
 					tt.change(f)
 				}
-				got, err := f.connect(t).Locate(t.Context(), tt.start)
+				got, err := f.connect(t).Locate(t.Context(), tt.start, Stored)
 				if tt.kind == nil {
 					if err != nil || got != tt.want {
 						t.Fatalf("%+v %v", got, err)
@@ -486,10 +489,54 @@ func TestReplicaUUID(t *testing.T) {
 	}
 }
 
+// TestLocateSaysWhose checks that an error speaks of the position as what it is, and gives the way out that fits.
+func TestLocateSaysWhose(t *testing.T) {
+	const a = "00000000-0000-0000-0000-00000000000a:1-7"
+	set, err := offset.ParseGTIDSet(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := func(name string, pos int64) offset.Offset { return offset.Offset{File: name, Pos: pos} }
+	for _, tt := range []struct {
+		name   string
+		start  offset.Offset
+		change func(f *fake)
+		want   string // with WHOSE in place of whose position it is
+	}{
+		{"GTIDs unknown", offset.Offset{GTIDs: set}, func(f *fake) { f.unknown = []string{"00000000-0000-0000-0000-0000000000cc:4"} }, "WHOSE names transactions that MySQL"},
+		{"GTIDs purged", offset.Offset{GTIDs: set}, func(f *fake) { f.gone = "00000000-0000-0000-0000-00000000000a:8" }, "with transactions that come after WHOSE: "},
+		{"later file", file("mysql-bin.000999", 4), nil, "WHOSE mysql-bin.000999:4 names a binlog file that MySQL at db.example:3306 does not have; it has mysql-bin.000002 to mysql-bin.000003"},
+		{"purged file", file("mysql-bin.000001", 4), nil, "WHOSE mysql-bin.000001:4 lies in a binlog file that MySQL at db.example:3306 has purged; the oldest that it has is mysql-bin.000002"},
+		{"beyond the end", file("mysql-bin.000003", 901), nil, "WHOSE mysql-bin.000003:901 lies beyond the end"},
+		{"inside an event", file("mysql-bin.000003", 401), nil, "WHOSE is mysql-bin.000003:401, but no event begins there"},
+		{"before any event", file("mysql-bin.000003", 3), nil, "WHOSE is mysql-bin.000003:3, where no event can begin"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				if tt.change != nil {
+					tt.change(f)
+				}
+				for origin, words := range map[Origin][3]string{
+					Stored: {"the stored offset", "delete the connector's stored offset (how: README, Starting anew)", "choose another start position"},
+					Given:  {"the start position", "choose another start position (start.position, --from)", "stored offset"},
+				} {
+					_, err := f.connect(t).Locate(t.Context(), tt.start, origin)
+					text := fmt.Sprint(err)
+					if !strings.Contains(text, strings.ReplaceAll(tt.want, "WHOSE", words[0])) || !strings.Contains(text, words[1]) || strings.Contains(text, words[2]) {
+						t.Errorf("%s: %v", words[0], err)
+					}
+				}
+			})
+		})
+	}
+}
+
 func TestTransient(t *testing.T) {
 	wrap := func(err error) error { return fmt.Errorf("x: %w", &fault{text: "y", cause: err}) }
 	for _, err := range []error{
 		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.DeadlineExceeded, mysql.ErrBadConn, ErrSilent,
+		&net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, &net.OpError{Op: "read", Err: syscall.ECONNRESET},
 		&net.DNSError{Err: "no such host"}, &net.OpError{Op: "dial", Err: errors.New("refused")},
 		&mysql.MyError{Code: 1040}, &mysql.MyError{Code: 1053}, &mysql.MyError{Code: 2013}, &mysql.MyError{Code: 4031}, &mysql.MyError{Code: 1317},
 	} {
@@ -500,7 +547,7 @@ func TestTransient(t *testing.T) {
 	for _, err := range []error{
 		nil, errors.New("x"), context.Canceled, ErrPurged, ErrOtherServer, ErrServerIDInUse, ErrReplaced, ErrNoTable, ErrAccess, ErrInsecure, ErrSetup, ErrCorrupt,
 		&mysql.MyError{Code: 1045}, &mysql.MyError{Code: 1227}, &mysql.MyError{Code: 1236}, &mysql.MyError{Code: 1064},
-		errors.Join(ErrAccess, io.EOF), &net.OpError{Op: "remote error", Err: errors.New("tls: handshake failure")},
+		errors.Join(ErrAccess, io.EOF), &fs.PathError{Op: "open", Path: "x", Err: syscall.ENOENT}, &os.LinkError{Op: "rename", Err: syscall.EAGAIN}, syscall.EAGAIN, &net.OpError{Op: "remote error", Err: errors.New("tls: handshake failure")},
 	} {
 		if Transient(err) || err != nil && Transient(wrap(err)) {
 			t.Errorf("%v must not be transient", err)

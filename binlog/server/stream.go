@@ -61,8 +61,9 @@ type Stream struct {
 	started  bool // a FORMAT_DESCRIPTION has come
 	lastCRC  int
 
-	file string // where the stream is, for error texts
-	pos  int64
+	file   string // where the stream is, for error texts
+	pos    int64
+	origin Origin // of the position at which it began
 
 	err error // what ended the stream
 
@@ -75,7 +76,7 @@ func newStream(conn, wire net.Conn, cfg Config, req DumpRequest, checksum bool) 
 	return &Stream{
 		conn: conn, wire: wire, addr: cfg.address(), serverID: req.ServerID, heartbeat: cfg.Heartbeat,
 		buf: make([]byte, bufferSize), sequence: 1, checksum: checksum,
-		file: req.From.File, pos: req.From.Pos, woken: make(chan struct{}, 1), closed: make(chan struct{}),
+		file: req.From.File, pos: req.From.Pos, origin: req.From.Origin, woken: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 }
 
@@ -330,7 +331,7 @@ func (s *Stream) read(ctx context.Context) error {
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF // io.EOF is the end of binlog files, and nobody must take this for it
 	}
-	return &fault{text: fmt.Sprintf("the binlog stream from MySQL at %s broke off after %s", s.addr, s.where()), cause: err}
+	return networkFault(fmt.Sprintf("the binlog stream from MySQL at %s broke off after %s", s.addr, s.where()), err)
 }
 
 func (s *Stream) isClosed() bool {
@@ -366,7 +367,7 @@ func (s *Stream) serverError(payload []byte) error {
 		}
 		my.Message = string(rest)
 	}
-	advice, kind := dumpError(my)
+	advice, kind := dumpError(my, s.origin)
 	text := fmt.Sprintf("MySQL at %s ended the binlog stream after %s", s.addr, s.where())
 	if advice != "" {
 		text += " (" + strings.ReplaceAll(advice, "SERVER_ID", strconv.FormatUint(uint64(s.serverID), 10)) + ")"

@@ -231,6 +231,20 @@ func TestStreamServerErrors(t *testing.T) {
 	}
 }
 
+// A stream that somebody began at a position of their choice says so when the server refuses it.
+func TestStreamErrorSaysWhose(t *testing.T) {
+	for origin, want := range map[Origin]string{
+		Stored: "or the stored offset is from another server; delete the connector's stored offset (how: README, Starting anew)",
+		Given:  "or the start position is from another server; choose another start position",
+	} {
+		s := feed(packets(serverSays(1236, "Client requested source to start replication from position > file size")), 1<<20, true)
+		s.origin = origin
+		if _, err := s.Next(t.Context()); !errors.Is(err, ErrOtherServer) || !strings.Contains(err.Error(), want) {
+			t.Error(err)
+		}
+	}
+}
+
 func TestStreamEndPacket(t *testing.T) {
 	_, err := feed(packets([]byte{0xfe, 0, 0, 2, 0}), 1<<20, true).Next(t.Context())
 	if !errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || !Transient(err) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"go.uber.org/zap"
 
@@ -68,4 +69,15 @@ func (d *definitions) Refresh(ctx context.Context, database, table string) (*sch
 	}
 	d.tables[id] = d.parse(id, sql)
 	return d.tables[id], nil
+}
+
+// Tables names the tables of a database that were read: a function logged as text could have changed them.
+func (d *definitions) Tables(database string) []string {
+	var names []string
+	for id := range d.tables {
+		if strings.EqualFold(id.Database, database) {
+			names = append(names, id.Name)
+		}
+	}
+	return names
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -147,14 +145,8 @@ func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, st
 	return errors.New("the binlog stream ended, though nobody stopped it and it reported no fault: this is a fault in tidemark; start it again, it goes on from the stored offset")
 }
 
-// transient says whether waiting can heal an error. A file's errors look like the network's (syscall.Errno is a
-// net.Error), but a missing folder or right does not come back by itself.
-func transient(err error) bool {
-	if errors.As(err, new(*fs.PathError)) || errors.As(err, new(*os.LinkError)) {
-		return false
-	}
-	return server.Transient(err) || kafka.Transient(err)
-}
+// transient says whether waiting can heal an error.
+func transient(err error) bool { return server.Transient(err) || kafka.Transient(err) }
 
 // begin says where the stream starts: at the stored offset if there is one, else where the configuration says.
 func begin(c *config.Connector, stored offset.Offset) (binlog.Start, error) {

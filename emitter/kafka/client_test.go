@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
+	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,6 +53,36 @@ func login(user, password string) []string {
 	return []string{
 		"security.protocol", "SASL_PLAINTEXT", "sasl.mechanism", "SCRAM-SHA-256",
 		"sasl.jaas.config", `org.apache.kafka.common.security.scram.ScramLoginModule required username="` + user + `" password="` + password + `";`,
+	}
+}
+
+// answering listens as a server that has one answer to everything, and returns its address.
+func answering(t testing.TB, answer string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conn.Write([]byte(answer))
+			io.Copy(io.Discard, conn)
+			conn.Close()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// The offsets topic is what a start asks for first, so it has to tell the same.
+func TestTopicStoreNotKafka(t *testing.T) {
+	cfg := TopicStoreConfig{ClientConfig: ClientConfig{Properties: map[string]string{"bootstrap.servers": answering(t, "HTTP/1.1 400 Bad Request\r\n")}}, Topic: offsetsTopic}
+	if s, err := OpenTopicStore(t.Context(), cfg); err == nil || Transient(err) || !strings.Contains(err.Error(), "cannot be used: a web server answers there, not Kafka") {
+		t.Fatal(s, err)
 	}
 }
 
@@ -102,6 +135,10 @@ func TestPingSaysWhy(t *testing.T) {
 		{name: "wrong password", properties: properties(refusing, login("admin", "wrong")...), want: `refuses the login of user "admin"`},
 		{name: "closes TLS", properties: map[string]string{"bootstrap.servers": closing.Addr().String(), "security.protocol": "SSL"}, want: "check security.protocol", transient: true},
 		{name: "closes", properties: map[string]string{"bootstrap.servers": closing.Addr().String()}, want: "check security.protocol", transient: true},
+		{name: "MySQL", properties: map[string]string{"bootstrap.servers": answering(t, "\x4a\x00\x00\x00\x0a9.7.0\x00")}, want: "what answers there is not Kafka; check bootstrap.servers"},
+		{name: "another service", properties: map[string]string{"bootstrap.servers": answering(t, "\xff\xff\xff\xff")}, want: "what answers there is not Kafka; check bootstrap.servers"},
+		{name: "a web server", properties: map[string]string{"bootstrap.servers": answering(t, "HTTP/1.1 400 Bad Request\r\n")}, want: "a web server answers there, not Kafka; check bootstrap.servers"},
+		{name: "TLS", properties: map[string]string{"bootstrap.servers": answering(t, "\x15\x03\x03\x00\x02\x02\x46")}, want: "it answers in TLS; check security.protocol (SSL or SASL_SSL)"},
 		{name: "silent", properties: map[string]string{"bootstrap.servers": silent.Addr().String()}, want: "does not answer in time", transient: true},
 	}
 	for _, tt := range tests {
@@ -127,20 +164,25 @@ func TestPingSaysWhy(t *testing.T) {
 
 func TestTransient(t *testing.T) {
 	for err, want := range map[error]bool{
-		nil:                                   false,
-		errors.New("x"):                       false,
-		io.ErrUnexpectedEOF:                   true,
-		context.DeadlineExceeded:              true,
-		context.Canceled:                      false,
-		kgo.ErrClientClosed:                   false,
-		kerr.NotLeaderForPartition:            true,
-		kerr.NotEnoughReplicas:                true,
-		kerr.MessageTooLarge:                  false,
-		kerr.TopicAuthorizationFailed:         false,
-		&net.OpError{Err: net.ErrClosed}:      true,
-		&net.DNSError{IsNotFound: true}:       true,
-		errors.Join(kerr.InvalidRequest):      false,
-		errors.Join(io.EOF, io.ErrNoProgress): true,
+		nil:                                               false,
+		errors.New("x"):                                   false,
+		io.ErrUnexpectedEOF:                               true,
+		context.DeadlineExceeded:                          true,
+		context.Canceled:                                  false,
+		kgo.ErrClientClosed:                               false,
+		kerr.NotLeaderForPartition:                        true,
+		kerr.NotEnoughReplicas:                            true,
+		kerr.MessageTooLarge:                              false,
+		kerr.TopicAuthorizationFailed:                     false,
+		&net.OpError{Err: net.ErrClosed}:                  true,
+		&net.DNSError{IsNotFound: true}:                   true,
+		errors.Join(kerr.InvalidRequest):                  false,
+		errors.Join(io.EOF, io.ErrNoProgress):             true,
+		&net.OpError{Op: "read", Err: syscall.ECONNRESET}: true,
+		syscall.EAGAIN:                                    false,
+		&fs.PathError{Op: "open", Path: "x", Err: syscall.ENOENT}:       false,
+		&os.LinkError{Op: "rename", Old: "x", Err: syscall.EAGAIN}:      false,
+		errors.Join(&fs.PathError{Err: syscall.EINTR}, errors.New("x")): false,
 	} {
 		if got := Transient(err); got != want {
 			t.Errorf("Transient(%v) = %v", err, got)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"strconv"
@@ -24,7 +25,7 @@ import (
 // has no leader. Refused credentials, certificates, permissions and settings do not; nor does what a record or topic
 // itself causes.
 func Transient(err error) bool {
-	if err == nil || errors.Is(err, kgo.ErrClientClosed) {
+	if err == nil || errors.Is(err, kgo.ErrClientClosed) || isFile(err) {
 		return false
 	}
 	if protocol, ok := errors.AsType[*kerr.Error](err); ok {
@@ -39,11 +40,22 @@ func Transient(err error) bool {
 	if _, ok := errors.AsType[*kgo.ErrFirstReadEOF](err); ok {
 		return true // a broker that is starting does so as well
 	}
-	if _, ok := errors.AsType[net.Error](err); ok {
-		return true
+	if network, ok := errors.AsType[net.Error](err); ok {
+		_, bare := network.(syscall.Errno) // not of a connection, whose errors package net wraps
+		return !bare
 	}
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || kgo.IsRetryableBrokerErr(err)
+}
+
+// isFile tells the errors of files, whose innermost one looks like the network's: a missing folder or right does not come
+// back by itself.
+func isFile(err error) bool {
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[*os.LinkError](err)
+	return ok
 }
 
 func aboutTLS(err error) bool {
@@ -79,6 +91,14 @@ func explain(err error, user string) string {
 	}
 	if _, ok := errors.AsType[*kgo.ErrFirstReadEOF](err); ok || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
 		return "it closed the connection without an answer; check security.protocol: the listener may want TLS or a login"
+	}
+	switch text := err.Error(); { // the client has no other mark of these three
+	case strings.Contains(text, "response size") && strings.Contains(text, "'HTTP' in ascii"):
+		return "a web server answers there, not Kafka; check bootstrap.servers, its port above all"
+	case strings.Contains(text, "response size") && strings.Contains(text, "tls alert"):
+		return "it answers in TLS; check security.protocol (SSL or SASL_SSL) and the port"
+	case strings.Contains(text, "invalid large response size"), strings.Contains(text, "invalid negative response size"):
+		return "what answers there is not Kafka; check bootstrap.servers, its port above all (" + text + ")"
 	}
 	switch {
 	case errors.Is(err, kerr.IllegalSaslState):

@@ -99,7 +99,7 @@ func (c *Client) askForTopic(ctx context.Context, topic string, create bool) (co
 	req.Topics = append(req.Topics, want)
 	resp, err := req.RequestWith(ctx, c.inner.Kgo)
 	if err != nil {
-		return nil, fmt.Errorf("asking for topic %s: %w", topic, err)
+		return nil, fmt.Errorf("asking for topic %s: %w", topic, c.unreachable(err))
 	}
 	if len(resp.Topics) != 1 {
 		return nil, fmt.Errorf("asking for topic %s: the answer names %d topics", topic, len(resp.Topics))

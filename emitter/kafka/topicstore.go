@@ -44,7 +44,14 @@ type TopicStore struct {
 
 	mu     sync.Mutex
 	values map[string][]byte // by key: the newest value; nil after a deletion
+	places map[string]place  // by key: where the newest record was read, for error texts
 	closed bool
+}
+
+// place is where a record lies in the topic.
+type place struct {
+	partition int32
+	offset    int64
 }
 
 var _ offset.Store = (*TopicStore)(nil)
@@ -81,6 +88,7 @@ func OpenTopicStore(ctx context.Context, cfg TopicStoreConfig) (*TopicStore, err
 		reading: make(chan struct{}, 1),
 		next:    make(map[int32]int64),
 		values:  make(map[string][]byte),
+		places:  make(map[string]place),
 	}
 	if err := s.open(ctx, cfg); err != nil {
 		client.Close()
@@ -199,6 +207,7 @@ func (s *TopicStore) readToEnd(ctx context.Context) error {
 			if !r.Attrs.IsControl() && r.Key != nil {
 				s.mu.Lock()
 				s.values[string(r.Key)] = r.Value
+				s.places[string(r.Key)] = place{r.Partition, r.Offset}
 				s.mu.Unlock()
 			}
 		})
@@ -270,7 +279,9 @@ func (s *TopicStore) Load(ctx context.Context, key offset.Key) (offset.Offset, e
 	}
 	o, err := offset.Parse(value)
 	if err != nil {
-		return offset.Offset{}, fmt.Errorf("offsets topic %s, key %s: %w", s.topic, exact, err)
+		at := s.places[string(exact)]
+		return offset.Offset{}, fmt.Errorf("offsets topic %s, partition %d, offset %d, key %s: %w; nothing is started, because starting without the offset would lose or repeat changes. "+
+			"Write the right value under this key again, or %s", s.topic, at.partition, at.offset, exact, err, offset.HowToDelete)
 	}
 	return o, nil
 }

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -152,8 +153,18 @@ func TestTopicStoreReadsWhatOthersWrite(t *testing.T) {
 	wantLoad(t, s, inventory, offset.Offset{})
 	wantLoad(t, openStore(t, storeConfig(cluster)), inventory, offset.Offset{})
 	raw(t, cluster, 11, key, `offsets!`)
-	if o, err := s.Load(t.Context(), inventory); err == nil || !strings.Contains(err.Error(), "topic connect-offsets, key "+key) {
-		t.Errorf("garbage: %v, %v", o, err)
+	o, err := s.Load(t.Context(), inventory)
+	for _, want := range []string{"topic connect-offsets, partition 11, offset 6, key " + key, "offsets!", "nothing is started", offset.HowToDelete} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("garbage: %v, %v, want %s", o, err, want)
+		}
+	}
+	// What README tells to do then: a tombstone, in the partition where Java's tools put it.
+	raw(t, cluster, 11, key, "")
+	wantLoad(t, s, inventory, offset.Offset{})
+	save(t, s, offset.Key{Connector: "shop", Server: "shop1"}, at(1))
+	if all := records(t, cluster); !slices.Contains(all, `13 ["shop",{"server":"shop1"}] {"file":"mysql-bin.000001","pos":1}`) {
+		t.Error(all)
 	}
 	wantLoad(t, s, prefix, offset.Offset{})
 }
