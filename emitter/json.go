@@ -85,35 +85,49 @@ const (
 	highs = 0x8080808080808080
 )
 
-// plainASCII says that no byte of w needs an escape and all are ASCII. Each difference borrows, and sets the high bit,
-// where a byte is too small; ^2 swaps the quote and the blank, so that the quote is below the limit.
-func plainASCII(w uint64) bool {
-	return (w|(w^ones*2-ones*'!')|(w^ones*'\\'-ones))&highs == 0
-}
+// plainASCII says that no byte of w needs an escape and all are ASCII.
+func plainASCII(w uint64) bool { return escapeMarks(w)&highs == 0 }
+
+// escapeMarks sets a high bit if w is not plain ASCII. Each difference borrows, and sets the high bit, where a byte is too
+// small; ^2 swaps the quote and the blank, so that the quote is below the limit.
+func escapeMarks(w uint64) uint64 { return w | (w ^ ones*2 - ones*'!') | (w ^ ones*'\\' - ones) }
 
 // appendPlain appends s as a JSON string if it is ASCII without anything to escape, and says whether it is. Nothing
 // need be known of s: it may be the bytes of a cell.
 func appendPlain(dst, s []byte) ([]byte, bool) {
-	rest := s
-	for len(rest) > 8 {
-		if !plainASCII(binary.LittleEndian.Uint64(rest)) {
+	// Words are copied while they are looked at. The last bytes are those of a whole word, too: of a short text filled
+	// up with blanks, of a longer one with some done already.
+	n := len(dst)
+	if cap(dst)-n < len(s)+10 {
+		dst = slices.Grow(dst, len(s)+10)
+	}
+	if len(s) < 8 {
+		w := shortWord(s)
+		binary.LittleEndian.PutUint64(dst[n+1:n+9], w)
+		if !plainASCII(w) {
 			return dst, false
 		}
-		rest = rest[8:]
-	}
-	// The last bytes as one word: of a short text filled up with blanks, of a longer one with some seen already.
-	var w uint64
-	if len(s) >= 8 {
-		w = binary.LittleEndian.Uint64(s[len(s)-8:])
 	} else {
-		w = shortWord(s)
+		to := dst[n+1 : n+1+len(s)]
+		for i := 0; i+16 < len(s); i += 16 {
+			v, w := binary.LittleEndian.Uint64(s[i:i+8]), binary.LittleEndian.Uint64(s[i+8:i+16])
+			binary.LittleEndian.PutUint64(to[i:i+8], v)
+			binary.LittleEndian.PutUint64(to[i+8:i+16], w)
+			if (escapeMarks(v)|escapeMarks(w))&highs != 0 {
+				return dst, false
+			}
+		}
+		first, last := max(len(s)-16, 0), len(s)-8
+		v, w := binary.LittleEndian.Uint64(s[first:first+8]), binary.LittleEndian.Uint64(s[last:])
+		binary.LittleEndian.PutUint64(to[first:first+8], v)
+		binary.LittleEndian.PutUint64(to[last:], w)
+		if (escapeMarks(v)|escapeMarks(w))&highs != 0 {
+			return dst, false
+		}
 	}
-	if !plainASCII(w) {
-		return dst, false
-	}
-	dst = append(dst, '"')
-	dst = append(dst, s...)
-	return append(dst, '"'), true
+	dst = dst[:n+2+len(s)]
+	dst[n], dst[len(dst)-1] = '"', '"'
+	return dst, true
 }
 
 // shortWord is a text of less than eight bytes as a word filled up with blanks.
@@ -179,6 +193,29 @@ func appendBase64(dst, b []byte) []byte {
 		dst = append(dst, base64Digits[v>>6&63], base64Digits[v&63], '=', '=')
 	}
 	return append(dst, '"')
+}
+
+// appendBase64Int is appendBase64 for a number in two's complement, big-endian, as short as can be.
+func appendBase64Int(dst []byte, v int64) []byte {
+	const longest = 1 + 3*4 + 1
+	n := len(dst)
+	if cap(dst)-n < longest {
+		dst = slices.Grow(dst, longest)
+	}
+	size := bits.Len64(uint64(v^v>>63))/8 + 1 // one bit for the sign
+	b := dst[n : n+longest]
+	b[0], n = '"', 1
+	for rest := uint64(v) << (64 - 8*size); size > 0; size -= 3 {
+		binary.LittleEndian.PutUint32(b[n:], uint32(base64Digits[rest>>58])|uint32(base64Digits[rest>>52&63])<<8|
+			uint32(base64Digits[rest>>46&63])<<16|uint32(base64Digits[rest>>40&63])<<24)
+		rest <<= 24
+		n += 4
+	}
+	for ; size < 0; size++ { // as many bytes were missing in the last group
+		b[n+size] = '='
+	}
+	b[n] = '"'
+	return dst[:len(dst)+n+1]
 }
 
 // appendNumber appends a float or double; Jackson writes those that are not finite as strings.

@@ -91,6 +91,17 @@ func TestBase64(t *testing.T) {
 }
 
 // twos is Java's BigInteger.toByteArray.
+func TestBase64Int(t *testing.T) {
+	for shift := range 64 {
+		for _, v := range []int64{1<<shift - 1, 1 << shift, 1<<shift + 1, -1 << shift, -1<<shift - 1} {
+			got, want := appendBase64Int([]byte("x"), v), appendBase64([]byte("x"), twos(big.NewInt(v)))
+			if string(got) != string(want) {
+				t.Errorf("%d: got %s, want %s", v, got, want)
+			}
+		}
+	}
+}
+
 func twos(v *big.Int) []byte {
 	n := v.BitLen()/8 + 1
 	if v.Sign() < 0 {

@@ -58,6 +58,8 @@ type cell struct {
 	null     []byte // what NULL is written as
 	decode   schema.Decoder
 	way      way // a shorter one than through decode
+	layout   schema.Layout
+	last     schema.LastSecond // of wayDatetime and wayTimestamp
 	name     string
 }
 
@@ -69,9 +71,12 @@ const (
 	wayInt64              // a little-endian number
 	wayInt32
 	wayInt8
-	wayText  // text that is copied if it is plain ASCII
-	wayJSON  // a JSON document, if its strings have nothing to escape
-	wayPlain // text from the decoder that has nothing to escape
+	wayText    // text that is copied if it is plain ASCII
+	wayJSON    // a JSON document, if its strings have nothing to escape
+	wayPlain   // text from the decoder that has nothing to escape
+	wayDecimal // in base64
+	wayDatetime
+	wayTimestamp
 )
 
 // wayOf is the way for the usual columns: fewer calls, and fewer looks at the bytes.
@@ -92,6 +97,12 @@ func wayOf(l schema.Layout) way {
 		return wayJSON
 	case schema.LayoutPlain:
 		return wayPlain
+	case schema.LayoutDecimal:
+		return wayDecimal
+	case schema.LayoutDatetime:
+		return wayDatetime
+	case schema.LayoutTimestamp:
+		return wayTimestamp
 	}
 	return wayDecoder
 }
@@ -215,14 +226,16 @@ func (b *builder) cells(s *shape) error {
 		f := &s.fields[i]
 		c := cell{
 			column: f.leaf.column, decode: f.leaf.decode, optional: f.typ.Optional, scale: -1,
-			name: s.typ.Fields[i].Name, way: wayOf(b.layouts[f.leaf.column]),
+			name: s.typ.Fields[i].Name, layout: b.layouts[f.leaf.column],
 		}
+		c.way = wayOf(c.layout)
 		scale, decimal, err := decimalScale(f.typ)
 		if err != nil {
 			return fmt.Errorf("column %q: %w", c.name, err)
 		}
 		if decimal && b.dialect.numbers {
 			c.scale = scale
+			c.way = wayDecoder
 		}
 		if i == 0 {
 			c.literal = append(c.literal, '{')
@@ -407,6 +420,21 @@ func (p *program) appendCells(dst []byte, cells []cell, row [][]byte, r *run) ([
 				dst = text
 				continue
 			}
+		case wayDecimal:
+			if n, ok := schema.SmallDecimal(b, c.layout.Whole, c.layout.Size); ok {
+				dst = appendBase64Int(dst, n)
+				continue
+			}
+		case wayDatetime:
+			if text, ok := c.last.AppendDatetime(dst, b, c.layout.Size); ok {
+				dst = text
+				continue
+			}
+		case wayTimestamp:
+			if text, ok := c.last.AppendTimestamp(dst, b); ok {
+				dst = text
+				continue
+			}
 		}
 		var err error
 		if dst, err = p.appendDecoded(dst, c, b, r); err != nil {
@@ -428,7 +456,7 @@ func (p *program) appendDecoded(dst []byte, c *cell, b []byte, r *run) ([]byte, 
 	case schema.Int:
 		return schema.AppendInt(dst, v.Int), nil
 	case schema.String:
-		if c.way == wayPlain {
+		if c.way == wayPlain || c.way == wayTimestamp {
 			dst = append(dst, '"')
 			dst = append(dst, v.Bytes...)
 			return append(dst, '"'), nil

@@ -29,9 +29,27 @@ func TestShortWays(t *testing.T) {
 		{schema.Column{Name: "latin1", Type: 15, Meta: 60, Collation: 8}, [][]byte{nil, {}, []byte("plain"), []byte("n\xe9"), []byte("\\")}},
 		{schema.Column{Name: "utf16", Type: 15, Meta: 60, Collation: 54}, [][]byte{nil, {}, []byte("plain!")}},
 		{schema.Column{Name: "json", Type: 245, Meta: 4}, [][]byte{
-			nil, {}, text(""), text("plain"), text("né"), text(`"`), text("😀"), text("\x01"), text("\xff"), {4, 1},
+			nil,
+			{},
+			text(""), text("plain"), text("né"), text(`"`), text("😀"), text("\x01"), text("\xff"),
+			{4, 1},
+			{0, 0, 0, 4, 0},
+			{0, 1, 0, 12, 0, 11, 0, 1, 0, 5, 0xff, 0xff, 'k'},
+			{0, 1, 0, 20, 0, 11, 0, 9, 0, 4, 2, 0, 'a', ' ', 'l', 'o', 'n', 'g', 'k', 'e', 'y'},
+			append([]byte{0, 1, 0, 24, 0, 11, 0, 1, 0, 0, 12, 0, 'o'}, 1, 0, 12, 0, 11, 0, 1, 0, 4, 0, 0, 'i'),
 		}},
-		{schema.Column{Name: "timestamp", Type: 17}, [][]byte{nil, {0, 0, 0, 0}, {0x60, 1, 2, 3}}},
+		{schema.Column{Name: "timestamp", Type: 17}, [][]byte{
+			nil, {0, 0, 0, 0}, {0x60, 1, 2, 3}, {0x60, 1, 2, 3}, {0x60, 1, 2, 4}, nil, {0, 0, 0, 1}, {0x60, 1, 2, 3}, {0xff, 0xff, 0xff, 0xff},
+		}},
+		{schema.Column{Name: "milliseconds", Type: 17, Meta: 3}, [][]byte{nil, {0, 0, 0, 0, 0, 0}, {0x60, 1, 2, 3, 4, 5}}},
+		{schema.Column{Name: "datetime", Type: 18}, [][]byte{
+			nil, {0x99, 0xb8, 0x3a, 0x45, 0x67}, {0x99, 0xb8, 0x3a, 0x45, 0x67}, {0x80, 0, 0, 0, 0}, {0x99, 0xb8, 0x3a, 0x45, 0x68},
+		}},
+		{schema.Column{Name: "datetime3", Type: 18, Meta: 3}, [][]byte{nil, {0x99, 0xb8, 0x3a, 0x45, 0x67, 0, 9}, {0x8c, 0xb2, 0x42, 0, 0, 0x27, 0x0f}}},
+		{schema.Column{Name: "decimal", Type: 246, Meta: 10<<8 | 2}, [][]byte{
+			nil, {0x80, 0, 0, 0, 0}, {0x7f, 0xff, 0xff, 0xff, 0xfe}, {0x80, 0, 4, 0xd2, 0x38}, {0x85, 0xf5, 0xe0, 0xff, 99},
+		}},
+		{schema.Column{Name: "fraction", Type: 246, Meta: 4<<8 | 4}, [][]byte{nil, {0x80, 0}, {0x7f, 0xfe}, {0xa7, 0x0f}}},
 	} {
 		for _, tt.c.Nullable = range []bool{false, true} {
 			table := &schema.Table{Database: "d", Name: "t", Columns: []schema.Column{tt.c}}
@@ -40,10 +58,10 @@ func TestShortWays(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := rowShape("t", []column{{tt.c.Name, typ, decode}}, after)
-			for _, header := range []bool{false, true} {
+			for _, d := range []dialect{{}, {numbers: true}, {header: true, defaults: true, numbers: true}} {
 				var programs [2]*program
 				for i, layout := range []schema.Layout{{}, schema.Modes{}.Layout(table, 0)} {
-					if programs[i], err = compile(&s, []schema.Layout{layout}, dialect{header: header}, nil, ""); err != nil {
+					if programs[i], err = compile(&s, []schema.Layout{layout}, d, nil, ""); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -213,7 +213,12 @@ func mapDecimal(precision, scale int) (mapping, error) {
 	if err := checkDecimalType(precision, scale); err != nil {
 		return mapping{}, err
 	}
+	var layout Layout
+	if precision-scale <= groupDigits && scale <= groupDigits {
+		layout = Layout{Kind: LayoutDecimal, Size: scale, Whole: precision - scale}
+	}
 	return mapping{
+		layout: layout,
 		typ: Type{Type: "bytes", Name: DecimalName, Version: 1, Parameters: []Parameter{
 			{"scale", strconv.Itoa(scale)}, {"connect.decimal.precision", strconv.Itoa(precision)},
 		}},

@@ -84,7 +84,12 @@ func mapDatetime(c *Column, optional bool) (mapping, error) {
 	if micros {
 		typ.Name = microsName
 	}
+	var layout Layout
+	if !micros && !old {
+		layout = Layout{Kind: LayoutDatetime, Size: digits}
+	}
 	return mapping{
+		layout:   layout,
 		typ:      typ,
 		fallback: Value{Kind: Int},
 		parse: func(text string) (Value, bool) {
@@ -167,10 +172,14 @@ func mapTimestamp(c *Column, optional bool) (mapping, error) {
 		return mapping{}, err
 	}
 	old := c.Type == typeTimestamp
+	layout := Layout{Kind: LayoutPlain}
+	if digits == 0 && !old {
+		layout.Kind = LayoutTimestamp
+	}
 	return mapping{
 		typ:      Type{Type: "string", Name: zonedName, Version: 1},
 		fallback: Value{Kind: String, Bytes: []byte(epochText)},
-		layout:   Layout{Kind: LayoutPlain},
+		layout:   layout,
 		parse:    func(text string) (Value, bool) { return parseTimestamp(text, digits, optional) },
 		decode: func(null Value) Decoder {
 			return func(cell []byte, scratch *Scratch, out *Value) error {

@@ -104,16 +104,20 @@ func appendInt64(n int64, scratch *Scratch) []byte {
 	return scratch.since(start)
 }
 
-// twoGroups is the short way for decimals of one group on each side of the point, the usual ones. ok is false for
-// damaged cells.
-func twoGroups(cell []byte, whole, fraction int) (n int64, ok bool) {
+// SmallDecimal is the unscaled value of a DECIMAL of at most nine digits on each side of the point, the usual ones. ok is
+// false for NULL and damaged cells.
+func SmallDecimal(cell []byte, whole, fraction int) (n int64, ok bool) {
 	size := groupSize[whole] + groupSize[fraction]
-	if len(cell) != size {
+	if len(cell) != size || size == 0 {
 		return 0, false
 	}
 	var v uint64
-	for _, c := range cell {
-		v = v<<8 | uint64(c)
+	if size >= 4 { // the first four bytes and the last four, which may be the same in part
+		v = uint64(binary.BigEndian.Uint32(cell))<<(8*(size-4)) | uint64(binary.BigEndian.Uint32(cell[size-4:]))
+	} else {
+		for _, c := range cell {
+			v = v<<8 | uint64(c)
+		}
 	}
 	all := uint64(1)<<(8*size) - 1
 	mask := uint64(int64(int8(^cell[0])) >> 7) // all ones for a negative value
@@ -131,7 +135,7 @@ func twoGroups(cell []byte, whole, fraction int) (n int64, ok bool) {
 // Java's BigInteger.toByteArray gives.
 func unscaledDecimal(cell []byte, precision, scale int, scratch *Scratch) ([]byte, error) {
 	if whole := precision - scale; whole <= groupDigits && scale <= groupDigits {
-		if n, ok := twoGroups(cell, whole, scale); ok {
+		if n, ok := SmallDecimal(cell, whole, scale); ok {
 			return appendInt64(n, scratch), nil
 		}
 	}

@@ -22,6 +22,14 @@ func eightDigits(n uint32) uint64 {
 	return pairDigits(hundreds | (x-100*hundreds)<<16)
 }
 
+// pairs has the two digits of each number below 100, the first in the low byte.
+var pairs = func() (t [100]uint16) {
+	for i := range t {
+		t[i] = uint16('0'+i/10) | uint16('0'+i%10)<<8
+	}
+	return t
+}()
+
 // AppendInt is strconv.AppendInt to base 10, faster. The number of digits comes from comparisons and not from the
 // digits, so that the processor, which guesses it right more often than not, need not wait for these to go on.
 func AppendInt(dst []byte, v int64) []byte {

@@ -6,7 +6,8 @@ import "bytes"
 // decoder is always right, too.
 type Layout struct {
 	Kind     LayoutKind
-	Size     int  // of Integer: its bytes
+	Size     int  // of Integer: its bytes; of Decimal and Datetime: the digits after the point
+	Whole    int  // of Decimal: the digits before the point
 	Unsigned bool // of Integer
 }
 
@@ -15,11 +16,14 @@ type LayoutKind uint8
 
 // The kinds of layouts. A nil cell is NULL with all of them and left to the decoder.
 const (
-	LayoutOther   LayoutKind = iota // nothing
-	LayoutInteger                   // the cell is a little-endian integer, the value an [Int] of the same bits
-	LayoutText                      // the value is a [String]; bytes from 0x20 to 0x7E are ASCII, and if the cell has no others it is the text
-	LayoutJSON                      // the cell is a JSON document, which [AppendQuotedJSON] may write
-	LayoutPlain                     // the value is a [String] of ASCII without control characters, quotes and backslashes
+	LayoutOther     LayoutKind = iota // nothing
+	LayoutInteger                     // the cell is a little-endian integer, the value an [Int] of the same bits
+	LayoutText                        // the value is a [String]; bytes from 0x20 to 0x7E are ASCII, and if the cell has no others it is the text
+	LayoutJSON                        // the cell is a JSON document, which [AppendQuotedJSON] may write
+	LayoutPlain                       // the value is a [String] of ASCII without control characters, quotes and backslashes
+	LayoutDecimal                     // the value is [Bytes], the number that [SmallDecimal] may give in two's complement
+	LayoutDatetime                    // the value is an [Int], which [LastSecond.AppendDatetime] may write
+	LayoutTimestamp                   // as LayoutPlain, and [LastSecond.AppendTimestamp] may write it
 )
 
 // Layout gives the layout of the i-th column of t.

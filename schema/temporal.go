@@ -101,14 +101,28 @@ func dateOfUnix(seconds uint32) (year, month, day uint32) {
 
 // appendSeconds writes a TIMESTAMP without fraction digits: the same as appendTimestamp, faster.
 func appendSeconds(dst []byte, seconds uint32) []byte {
+	a, b, c := secondsText(seconds)
+	dst = binary.LittleEndian.AppendUint64(dst, a)
+	dst = binary.LittleEndian.AppendUint64(dst, b)
+	return binary.LittleEndian.AppendUint32(dst, uint32(c))
+}
+
+// secondsText is the text of a TIMESTAMP without fraction digits: YYYY-MM-, DDThh:mm and the four bytes :ssZ.
+func secondsText(seconds uint32) (a, b, c uint64) {
 	year, month, day := dateOfUnix(seconds)
-	rest := seconds % 86400
 	date := pairDigits(uint64(year/100) | uint64(year%100)<<16 | uint64(month)<<32 | uint64(day)<<48)
-	clock := pairDigits(uint64(rest/3600) | uint64(rest/60%60)<<16 | uint64(rest%60)<<32)
-	// YYYY-MM-, DDThh:mm and :ssZ
-	dst = binary.LittleEndian.AppendUint64(dst, date&0xffff_ffff|'-'<<32|date>>32&0xffff<<40|'-'<<56)
-	dst = binary.LittleEndian.AppendUint64(dst, date>>48|'T'<<16|clock&0xffff<<24|':'<<40|clock>>16&0xffff<<48)
-	return binary.LittleEndian.AppendUint32(dst, ':'|uint32(clock>>32&0xffff)<<8|'Z'<<24)
+	a = date&0xffff_ffff | '-'<<32 | date>>32&0xffff<<40 | '-'<<56
+	b, c = clockText(seconds % 86400)
+	return a, date>>48 | b, c
+}
+
+// dayOfText is where the second word of secondsText has the day; the rest is the time of day.
+const dayOfText = 0xffff
+
+// clockText is what the second of a day contributes to the second and third word of secondsText.
+func clockText(second uint32) (b, c uint64) {
+	clock := pairDigits(uint64(second/3600) | uint64(second/60%60)<<16 | uint64(second%60)<<32)
+	return 'T'<<16 | clock&0xffff<<24 | ':'<<40 | clock>>16&0xffff<<48, ':' | clock>>32&0xffff<<8 | 'Z'<<24
 }
 
 // fractionSize is the number of bytes of a fraction with so many digits.
