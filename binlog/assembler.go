@@ -42,6 +42,7 @@ type assembler struct {
 	gtids    bool           // the log has GTIDs here: offsets carry the set
 	gtid     offset.GTID    // of the transaction being read
 	pending  bool           // gtid is not in the set yet
+	empty    bool           // nothing of its transaction has come yet
 	gtidText string         // gtid as text, made when it is first needed
 	micros   int64          // original commit time of gtid; 0: not known
 
@@ -176,6 +177,11 @@ func (a *assembler) handle(ctx context.Context, h header, body []byte) (Event, e
 	switch h.typ {
 	case evHeartbeat, evHeartbeatV2, evFormat, evPreviousGTIDs: // the head of a file is sent again at each start
 	default:
+		switch h.typ {
+		case evRotate, evStop, evGTID, evTaggedGTID, evAnonymous:
+		default:
+			a.empty = false
+		}
 		if h.time != 0 {
 			a.lastTime = h.time
 		}

@@ -328,6 +328,19 @@ func TestI5_OnlyTheStoredTransactionIsSkipped(t *testing.T) {
 
 // TestI4_GTIDsAreWholeTransactions: a GTID is in the set only behind its commit, whatever is in between; I8: what is not
 // captured moves the offset, too.
+// A GTID event with nothing behind it is what a crash can leave at the end of a file: that transaction was not committed.
+func TestI4_GTIDWithoutTransaction(t *testing.T) {
+	b := newBinlog("mysql-bin.000001")
+	b.previous(1, 5) // 1-4
+	b.gtid(5)
+	b.add(evRotate, 0, append([]byte{4, 0, 0, 0, 0, 0, 0, 0}, "mysql-bin.000002"...))
+	lines, _, err := play(t, b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantLines(t, lines, []string{"boundary 000002:4 [1-4]"})
+}
+
 func TestI4_GTIDsAreWholeTransactions(t *testing.T) {
 	b := newBinlog("mysql-bin.000001")
 	b.previous(1, 5) // 1-4

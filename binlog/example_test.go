@@ -2,7 +2,6 @@ package binlog_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -21,7 +20,7 @@ func Example() {
 		defer src.Close()
 		for {
 			ev, err := src.Read(ctx)
-			if errors.Is(err, io.EOF) {
+			if err == io.EOF { // bare: the end of the files
 				return nil
 			}
 			if err != nil {

@@ -62,14 +62,15 @@ func (a *assembler) beginGroup(h header, body []byte) (Event, error) {
 		return nil, a.errorf(fmt.Errorf("GTID with number %d", g.id.Number), "")
 	}
 	a.gtids = true
-	a.gtid, a.micros, a.pending = g.id, g.micros, true
+	a.gtid, a.micros, a.pending, a.empty = g.id, g.micros, true, true
 	a.ignored = a.set.Contains(g.id)
 	return nil, nil
 }
 
-// finishGroup counts the transaction as read whose GTID is pending.
+// finishGroup counts the transaction as read whose GTID is pending, unless the log was cut off behind its GTID or inside
+// it: then it was not committed, and its GTID may come again (I4).
 func (a *assembler) finishGroup() {
-	if a.pending && !a.set.IsAbsent() {
+	if a.pending && !a.empty && !a.in && !a.set.IsAbsent() {
 		a.set = a.set.Add(a.gtid)
 	}
 	a.pending, a.ignored, a.statement = false, false, false

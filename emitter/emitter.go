@@ -89,6 +89,13 @@ func New(cfg Config) (*Emitter, error) {
 	return e, nil
 }
 
+// Forget drops what was compiled for tables. It is to be called when the source is opened anew: its tables are other
+// values then, and those of before would be kept for nothing.
+func (e *Emitter) Forget() {
+	clear(e.plans)
+	e.plan = nil
+}
+
 // Begin prepares for the rows of ev: it compiles ev's table if it has not met this version of it, and renders what is
 // the same for all rows. It has to be called once for each event, before [Emitter.Row].
 func (e *Emitter) Begin(ev *binlog.Rows) error {

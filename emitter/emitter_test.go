@@ -216,3 +216,29 @@ func TestRunID(t *testing.T) {
 		t.Errorf("got %s", id)
 	}
 }
+
+// A source that is opened anew has tables of its own; what was compiled for the ones before must not pile up.
+func TestForget(t *testing.T) {
+	ev, _ := benchEvent(t)
+	em := benchEmitter(t, false)
+	if err := em.Begin(ev); err != nil {
+		t.Fatal(err)
+	}
+	em.Forget()
+	if len(em.plans) != 0 {
+		t.Errorf("%d plans are kept", len(em.plans))
+	}
+	if !ev.Next() {
+		t.Fatal("no row")
+	}
+	var batch Batch
+	if err := em.Row(&batch, ev); err == nil {
+		t.Error("a row of an event that was begun before Forget was encoded")
+	}
+	if err := em.Begin(ev); err != nil {
+		t.Fatal(err)
+	}
+	if err := em.Row(&batch, ev); err != nil || len(batch.Records) != 1 {
+		t.Errorf("%d records, %v", len(batch.Records), err)
+	}
+}

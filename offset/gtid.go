@@ -408,24 +408,6 @@ func subtractIntervals(from, minus []gtidInterval) []gtidInterval {
 	return out
 }
 
-// GTIDInterval is a range of transaction numbers of one source and tag: First to Last, both included.
-type GTIDInterval struct {
-	Source      [16]byte
-	Tag         string
-	First, Last int64
-}
-
-// Intervals gives the members as ranges, by source, tag and number: what a dump request is made from.
-func (g GTIDSet) Intervals() []GTIDInterval {
-	var out []GTIDInterval
-	for _, s := range g.sources() {
-		for _, iv := range s.intervals {
-			out = append(out, GTIDInterval{Source: s.id, Tag: s.tag, First: iv.first, Last: iv.last})
-		}
-	}
-	return out
-}
-
 // Append appends the server's canonical text without its newlines, which is how Debezium stores it: sources by UUID,
 // the untagged numbers of a source first, then its tags by name. The absent set gives nothing, like the empty one.
 func (g GTIDSet) Append(dst []byte) []byte {

@@ -35,26 +35,6 @@ func (i *Info) UsesGTIDs() bool { return i.GTIDMode == "ON" }
 // MariaDB reports whether the server is a MariaDB, whose GTIDs and events differ.
 func (i *Info) MariaDB() bool { return strings.Contains(strings.ToLower(i.Version), "mariadb") }
 
-// AtLeast reports whether the server's version is major.minor.patch or later.
-func (i *Info) AtLeast(major, minor, patch int) bool {
-	return versionAtLeast(i.Version, major, minor, patch)
-}
-
-func versionAtLeast(version string, major, minor, patch int) bool {
-	want := [3]int{major, minor, patch}
-	for i, part := range strings.SplitN(version, ".", 3) {
-		end := 0
-		for end < len(part) && part[end] >= '0' && part[end] <= '9' {
-			end++
-		}
-		n, _ := strconv.Atoi(part[:end])
-		if n != want[i] {
-			return n > want[i]
-		}
-	}
-	return true
-}
-
 // Info reads the server's settings. It needs no privilege.
 func (c *Conn) Info(ctx context.Context) (*Info, error) {
 	res, err := c.query(ctx, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version','server_uuid','server_id','gtid_mode',"+

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"strings"
 )
 
 // Position is a point in a server's binlog.
@@ -44,21 +43,6 @@ func (c *Conn) BinaryLogs(ctx context.Context) ([]Log, error) {
 		logs[i] = Log{Name: res.text(i, "Log_name"), Size: int64(res.number(i, "File_size"))}
 	}
 	return logs, nil
-}
-
-// PreviousGTIDs returns the GTIDs that were executed before the named binlog file began, from the PREVIOUS_GTIDS event
-// at its start.
-func (c *Conn) PreviousGTIDs(ctx context.Context, file string) (string, error) {
-	res, err := c.query(ctx, "SHOW BINLOG EVENTS IN "+quote(file)+" LIMIT 3")
-	if err != nil {
-		return "", c.needs(err, "REPLICATION SLAVE")
-	}
-	for i := range res.rows() {
-		if strings.EqualFold(res.text(i, "Event_type"), "Previous_gtids") {
-			return oneLine(res.text(i, "Info")), nil
-		}
-	}
-	return "", faultf(ErrCorrupt, "binlog file %s of MySQL at %s has no PREVIOUS_GTIDS event at its start", file, c.Address())
 }
 
 // queryEither runs the statement by its new name, or by the old one on a server that does not know the new one.

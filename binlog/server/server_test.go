@@ -39,11 +39,11 @@ func TestInfo(t *testing.T) {
 	if *info != want {
 		t.Errorf("got  %+v\nwant %+v", *info, want)
 	}
-	if !info.UsesGTIDs() || info.MariaDB() || !info.AtLeast(8, 0, 26) || !info.AtLeast(9, 7, 0) || info.AtLeast(9, 7, 1) || info.AtLeast(10, 0, 0) {
-		t.Error("version or GTIDs")
+	if !info.UsesGTIDs() || info.MariaDB() {
+		t.Error("GTIDs or kind of server")
 	}
-	if !(&Info{Version: "10.11.19-MariaDB-0+deb12u1"}).MariaDB() || !versionAtLeast("8.0.36-28.1", 8, 0, 36) || versionAtLeast("5.7.44-log", 8, 0, 0) {
-		t.Error("other versions")
+	if !(&Info{Version: "10.11.19-MariaDB-0+deb12u1"}).MariaDB() {
+		t.Error("a MariaDB")
 	}
 }
 
@@ -61,10 +61,6 @@ func TestPosition(t *testing.T) {
 	logs, err := c.BinaryLogs(t.Context())
 	if err != nil || !slices.Equal(logs, f.logs) {
 		t.Errorf("%v %v", logs, err)
-	}
-	set, err := c.PreviousGTIDs(t.Context(), "mysql-bin.000003")
-	if err != nil || set != "00000000-0000-0000-0000-00000000000a:1-4,00000000-0000-0000-0000-00000000000b:1-5" {
-		t.Errorf("%q %v", set, err)
 	}
 	f.positions = []Position{{}}
 	if _, err := c.Position(t.Context()); !errors.Is(err, ErrSetup) {

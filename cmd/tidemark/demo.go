@@ -103,7 +103,6 @@ func demoWorker(ctx context.Context, broker, binlogFile, offsetFile string, paus
 	defer client.Close()
 	topics := kafka.NewTopics(client, kafka.TopicSpec{Create: true, Partitions: 1, ReplicationFactor: 1})
 	p := pipeline.Pipeline{
-		Name: demo.Key.Connector,
 		Open: func(ctx context.Context, stored offset.Offset) (binlog.Source, error) {
 			from := binlog.Start{Oldest: true}
 			if !stored.IsZero() {

@@ -120,7 +120,6 @@ func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, st
 	}
 	topics := kafka.NewTopics(client, topicSpec(c))
 	p := pipeline.Pipeline{
-		Name: c.Name,
 		Open: func(ctx context.Context, stored offset.Offset) (binlog.Source, error) {
 			from, err := begin(c, stored)
 			if err != nil {

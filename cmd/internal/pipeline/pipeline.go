@@ -18,8 +18,6 @@ import (
 
 // Pipeline moves the changes of one connector. Its fields are set before Run and not changed after.
 type Pipeline struct {
-	Name string // the connector's name, for log lines
-
 	// Open starts the source: at a stored offset, or, when stored is zero, where the configuration says. It may block
 	// until ctx is done.
 	Open func(ctx context.Context, stored offset.Offset) (binlog.Source, error)
@@ -88,6 +86,7 @@ func (p *Pipeline) attempt(ctx context.Context) (progress bool, err error) {
 	defer source.Close()
 	p.Log.Info("streaming", zap.Stringer("offset", source.Start()), zap.Bool("again", p.waiting))
 	p.waiting = false
+	p.Emitter.Forget()
 	saver := newSaver(p, stored)
 	if stored.IsZero() {
 		// Without this a crash before the first commit would start over at another place and lose what came between.

@@ -138,6 +138,10 @@ var errCut = errors.New("the connection was cut")
 func newPipeline(store offset.Store, delivery func() *instant, sources ...*script) (*Pipeline, *[]offset.Offset, *observer.ObservedLogs) {
 	core, logs := observer.New(zap.InfoLevel)
 	opened := new([]offset.Offset)
+	em, err := emitter.New(emitter.Config{Prefix: "p"})
+	if err != nil {
+		panic(err) // the configuration above is right
+	}
 	return &Pipeline{
 		Open: func(_ context.Context, stored offset.Offset) (binlog.Source, error) {
 			*opened = append(*opened, stored)
@@ -150,6 +154,7 @@ func newPipeline(store offset.Store, delivery func() *instant, sources ...*scrip
 		},
 		Deliver:       func(context.Context) (emitter.Delivery, error) { return delivery(), nil },
 		Transient:     func(err error) bool { return errors.Is(err, errCut) },
+		Emitter:       em,
 		Store:         store,
 		FlushInterval: time.Second,
 		FlushTimeout:  5 * time.Second,
