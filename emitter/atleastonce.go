@@ -121,7 +121,8 @@ func (*token) Err() error                  { return nil }
 func (*token) Value(any) any               { return nil }
 
 // NewAtLeastOnce returns a delivery over client, which stays the caller's and is to be closed after the delivery. A
-// client serves one delivery at a time.
+// client serves one delivery only: franz-go fails all records of a partition with one that is given up, those of a later
+// delivery too.
 func NewAtLeastOnce(client *kafka.Client, cfg DeliveryConfig) *AtLeastOnce {
 	return newAtLeastOnce(client.Internal(), cfg)
 }

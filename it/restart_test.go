@@ -242,6 +242,17 @@ func TestItHealsItself(t *testing.T) {
 			insert(t)
 			rig.Kafka.Start(t)
 		}},
+		{"Kafka closes every connection at once", func(t *testing.T) {
+			// The client takes that for a wrong security.protocol and gives its records up, so several attempts fail.
+			rig.Kafka.Proxy.Refuse(true)
+			rig.Kafka.Proxy.Cut()
+			for range 12 {
+				insert(t)
+				time.Sleep(400 * time.Millisecond)
+			}
+			rig.Kafka.Proxy.Refuse(false)
+			insert(t)
+		}},
 		{"connections to Kafka are cut", func(t *testing.T) {
 			insert(t)
 			rig.Kafka.Proxy.Cut()

@@ -110,15 +110,6 @@ func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, st
 	if err != nil {
 		return err
 	}
-	client, err := kafka.NewClient(kafka.ClientConfig{Properties: c.Producer, Log: log})
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	if err := pipeline.Await(ctx, log, kafka.Transient, func() error { return client.Ping(ctx) }); err != nil {
-		return err
-	}
-	topics := kafka.NewTopics(client, topicSpec(c))
 	p := pipeline.Pipeline{
 		Open: func(ctx context.Context, stored offset.Offset) (binlog.Source, error) {
 			from, err := begin(c, stored)
@@ -127,9 +118,7 @@ func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, st
 			}
 			return openServer(ctx, c, from, log)
 		},
-		Deliver: func(context.Context) (emitter.Delivery, error) {
-			return emitter.NewAtLeastOnce(client, emitter.DeliveryConfig{Topics: topics}), nil
-		},
+		Deliver:       func(ctx context.Context) (emitter.Delivery, error) { return newDelivery(ctx, c, log) },
 		Transient:     transient,
 		Emitter:       em,
 		Store:         store,

@@ -21,7 +21,8 @@ type Pipeline struct {
 	// Open starts the source: at a stored offset, or, when stored is zero, where the configuration says. It may block
 	// until ctx is done.
 	Open func(ctx context.Context, stored offset.Offset) (binlog.Source, error)
-	// Deliver starts a delivery. One is made for each attempt and closed with it.
+	// Deliver starts a delivery. One is made for each attempt and closed with it: it must share nothing with the one
+	// before, which may have given up records that were on their way.
 	Deliver func(ctx context.Context) (emitter.Delivery, error)
 	// Transient says whether waiting can heal an error of Open or of the source.
 	Transient func(error) bool
@@ -79,6 +80,11 @@ func (p *Pipeline) attempt(ctx context.Context) (progress bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	delivery, err := p.Deliver(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer delivery.Close()
 	source, err := p.Open(ctx, stored)
 	if err != nil {
 		return false, err
@@ -94,11 +100,6 @@ func (p *Pipeline) attempt(ctx context.Context) (progress bool, err error) {
 			return false, err
 		}
 	}
-	delivery, err := p.Deliver(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer delivery.Close()
 	stop := saver.start(ctx, delivery)
 	err = p.stream(ctx, source, delivery, saver)
 	stop()

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+
+	"go.uber.org/zap"
+
+	"github.com/tidemark-cdc/tidemark/cmd/internal/config"
+	"github.com/tidemark-cdc/tidemark/emitter"
+	"github.com/tidemark-cdc/tidemark/emitter/kafka"
+)
+
+// ownClient is a delivery with a Kafka client of its own. Records that an attempt gives up take all others of their
+// partition with them, so the next attempt must not share the client that still has some.
+type ownClient struct {
+	emitter.Delivery
+	client *kafka.Client
+}
+
+// newDelivery connects to Kafka and starts a delivery over that connection.
+func newDelivery(ctx context.Context, c *config.Connector, log *zap.Logger) (emitter.Delivery, error) {
+	client, err := kafka.NewClient(kafka.ClientConfig{Properties: c.Producer, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	if err := client.Ping(ctx); err != nil {
+		client.Close()
+		return nil, err
+	}
+	topics := kafka.NewTopics(client, topicSpec(c))
+	return &ownClient{emitter.NewAtLeastOnce(client, emitter.DeliveryConfig{Topics: topics}), client}, nil
+}
+
+// Close gives up what is not acknowledged and closes the connection.
+func (d *ownClient) Close() {
+	d.Delivery.Close()
+	d.client.Close()
+}
