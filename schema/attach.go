@@ -18,6 +18,8 @@ func Attach(t *Table, def *Definition, prev *Table) (warnings []string) {
 		c := &t.Columns[i]
 		old := prev.columnDef(c)
 		switch {
+		case exact && def.KeyKind == KeyChosen: // DDL has said what it is
+			c.Def = &def.Columns[i]
 		case exact:
 			c.Def = keepBool(&def.Columns[i], old)
 		case old != nil:
@@ -96,10 +98,14 @@ func (t *Table) definedKey(def *Definition) []int {
 		if !def.isUnique(t.names(t.BinlogKey)) { // a key that def does not have yet, or no longer
 			return t.BinlogKey
 		}
-	case KeyChosen:
+	case KeyChosen: // which may be of columns that can be NULL: Debezium takes an inline UNIQUE whatever it is of
 		if len(def.Key) == 0 {
 			return nil
 		}
+		if key := t.find(def.Key); key != nil {
+			return key
+		}
+		return t.BinlogKey
 	}
 	if key := t.indexes(def.Key); key != nil {
 		return key
@@ -170,12 +176,12 @@ func keepBool(def, old *ColumnDef) *ColumnDef {
 	return &kept
 }
 
-// indexes finds columns by name; nil unless all are there and must have a value.
-func (t *Table) indexes(names []string) []int {
+// find finds columns by name; nil unless all are there.
+func (t *Table) find(names []string) []int {
 	var key []int
 	for _, name := range names {
 		i := slices.IndexFunc(t.Columns, func(c Column) bool { return strings.EqualFold(c.Name, name) })
-		if i < 0 || t.Columns[i].Nullable {
+		if i < 0 {
 			return nil
 		}
 		key = append(key, i)
@@ -183,7 +189,17 @@ func (t *Table) indexes(names []string) []int {
 	return key
 }
 
+// indexes finds columns by name; nil unless all are there and must have a value.
+func (t *Table) indexes(names []string) []int {
+	key := t.find(names)
+	if slices.ContainsFunc(key, func(i int) bool { return t.Columns[i].Nullable }) {
+		return nil
+	}
+	return key
+}
+
 // fits says whether a column of the binlog can be what a definition says: the kind of type, and of it what TABLE_MAP has.
+// The words are those of SHOW CREATE TABLE and of DDL texts.
 func fits(c *Column, d *ColumnDef) bool {
 	words := strings.Fields(d.Type)
 	if len(words) == 0 {
@@ -215,7 +231,8 @@ func fits(c *Column, d *ColumnDef) bool {
 	case "FLOAT", "FLOAT4", "REAL", "DOUBLE", "FLOAT8":
 		return is(typeFloat, typeDouble)
 	case "BIT":
-		return is(typeBit) && int(c.Meta>>8)*8+int(c.Meta&0xff) == max(1, d.Length)
+		bits := int(c.Meta>>8)*8 + int(c.Meta&0xff)
+		return is(typeBit) && (bits == max(1, d.Length) || bits == 1 && d.Length == 10) // 10 is what BIT(0) becomes
 	case "YEAR":
 		return is(typeYear)
 	case "DATE":
@@ -227,21 +244,33 @@ func fits(c *Column, d *ColumnDef) bool {
 	case "TIMESTAMP":
 		return is(typeTimestamp) || is(typeTimestamp2) && fraction()
 	case "BINARY", "VARBINARY", "TINYBLOB", "BLOB", "MEDIUMBLOB", "LONGBLOB":
+		if d.Server != nil && d.Server.Charset != "" { // NATIONAL CHAR BINARY, which Debezium takes for BINARY
+			return isText(c) && fitsCharset(c, d)
+		}
 		return isText(c) && c.Collation == binaryCollation
-	case "CHAR", "CHARACTER", "NCHAR", "NATIONAL", "VARCHAR", "NVARCHAR", "VARCHARACTER", "LONG",
+	case "CHAR", "CHARACTER", "NCHAR", "NATIONAL", "VARCHAR", "NVARCHAR", "VARCHARACTER",
 		"TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT":
-		return isText(c) && fitsCharset(c, d, words[0])
+		return isText(c) && fitsCharset(c, d)
+	case "LONG":
+		if len(words) > 1 && words[1] == "VARBINARY" {
+			return isText(c) && c.Collation == binaryCollation
+		}
+		return isText(c) && fitsCharset(c, d)
 	case "ENUM":
-		return is(typeEnum) && slices.EqualFunc(c.Labels, d.Labels, fitsLabel)
+		return is(typeEnum) && fitsLabels(c, d)
 	case "SET":
-		return is(typeSet) && slices.EqualFunc(c.Labels, d.Labels, fitsLabel)
+		return is(typeSet) && fitsLabels(c, d)
 	case "JSON":
-		return is(typeJSON)
+		return is(typeJSON) || isText(c) // MariaDB's is text
 	case "GEOMETRY", "POINT", "LINESTRING", "POLYGON", "MULTIPOINT", "MULTILINESTRING", "MULTIPOLYGON",
 		"GEOMETRYCOLLECTION", "GEOMCOLLECTION":
 		return is(typeGeometry)
 	case "VECTOR":
-		return is(typeVector)
+		return is(typeVector) || isText(c) // MariaDB's is bytes
+	case "UUID", "INET4", "INET6": // MariaDB's
+		return is(typeString)
+	case "XMLTYPE", "VARCHAR2", "CLOB":
+		return isText(c)
 	}
 	return false
 }
@@ -254,14 +283,20 @@ func isText(c *Column) bool {
 	return false
 }
 
-// fitsCharset compares the character sets, where both are known. NCHAR and its kin have one of their own, whatever the
-// definition gives them.
-func fitsCharset(c *Column, d *ColumnDef, kind string) bool {
-	charset := charsetName(c.Collation)
-	if charset == "" || d.Charset == "" || kind == "NCHAR" || kind == "NVARCHAR" || kind == "NATIONAL" {
-		return true
+// fitsCharset compares the character sets, where both are known. Of NCHAR and its kin a history has utf8, whatever the
+// server's name for it.
+func fitsCharset(c *Column, d *ColumnDef) bool {
+	charset, defined := charsetName(c.Collation), d.ServerCharset()
+	return charset == "" || defined == "" || sameCharset(charset, defined) || strings.EqualFold(d.Charset, "utf8") && charset == "utf8mb3"
+}
+
+// fitsLabels compares labels. Those that the server makes of a DDL text are known; of others it is not known what quotes
+// they had.
+func fitsLabels(c *Column, d *ColumnDef) bool {
+	if d.Server != nil && d.Server.Labels != nil {
+		return slices.EqualFunc(c.Labels, d.Server.Labels, sameLabel) || slices.EqualFunc(c.Labels, d.Labels, fitsLabel)
 	}
-	return strings.EqualFold(charset, d.Charset) || charset == "utf8mb3" && strings.EqualFold(d.Charset, "utf8")
+	return slices.EqualFunc(c.Labels, d.Labels, fitsLabel)
 }
 
 // fitsLabel says whether the text of a label in a definition can stand for a label of the binlog. What quotes it had and

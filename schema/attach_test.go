@@ -62,7 +62,7 @@ func TestAttach(t *testing.T) {
 		},
 		{
 			name: "BOOL stays BOOL", table: tableOf(id, flag, text), prev: first,
-			def:  &Definition{Columns: []ColumnDef{idDef, flagDef, textDef}, Key: []string{"id"}},
+			def:  &Definition{Columns: []ColumnDef{idDef, flagDef, textDef}, Key: []string{"id"}, KeyKind: KeyUnique},
 			want: "INT BOOL=1 VARCHAR=x", key: []int{0},
 		},
 		{
@@ -101,7 +101,7 @@ func TestAttach(t *testing.T) {
 		{
 			name: "a key over a nullable column", table: tableOf(text),
 			def:  &Definition{Columns: []ColumnDef{textDef}, Key: []string{"text"}},
-			want: "VARCHAR=x",
+			want: "VARCHAR=x", key: []int{0}, // Debezium takes an inline UNIQUE
 		},
 	} {
 		warnings := Attach(tt.table, tt.def, tt.prev)

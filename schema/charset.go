@@ -18,9 +18,21 @@ import (
 const binaryCollation = 63
 
 // charsetName is the character set of a collation id; "" if the id is not known. Ids never change their meaning; new
-// server versions add some.
+// server versions add some. Those from 576 on are MariaDB's.
 func charsetName(collation uint32) string {
 	switch id := collation; {
+	case id >= 1024 && id < 2048: // without padding
+		return charsetName(id - 1024)
+	case id >= 576 && id < 608, id >= 2048 && id < 2304:
+		return "utf8mb3"
+	case id >= 608 && id < 640, id >= 2304 && id < 2560:
+		return "utf8mb4"
+	case id >= 640 && id < 672, id >= 2560 && id < 2816:
+		return "ucs2"
+	case id >= 672 && id < 704, id >= 2816 && id < 3072:
+		return "utf16"
+	case id >= 736 && id < 768, id >= 3072 && id < 3328:
+		return "utf32"
 	case id == 45, id == 46, id >= 224 && id <= 247, id >= 255 && id <= 323:
 		return "utf8mb4"
 	case id == 33, id == 76, id == 83, id >= 192 && id <= 215, id == 223:

@@ -1,22 +1,55 @@
 package schema
 
 import (
-	"encoding/binary"
 	"fmt"
-	"slices"
-	"strconv"
+	"strings"
 )
 
-// Column gives the Connect schema and the decoder of the i-th column of t. Columns of the table's key are not optional.
-// An error means that the column's type or character set is not supported; it names table and column. The result is
-// the caller's; compile it once a table version.
+// Column gives the Connect schema and the decoder of the i-th column of t. A column is optional if it can be NULL or if its
+// definition says so: of a column that the server makes NOT NULL unasked (AUTO_INCREMENT, TIMESTAMP of old) the text of a
+// DDL statement does not tell, and so Debezium does not know. An error means that the column's type or character set is not supported, or that a converter or mask cannot take the
+// column; it names table and column. The result is the caller's; compile it once a table version.
 func (m Modes) Column(t *Table, i int) (*Type, Decoder, error) {
-	c := &t.Columns[i]
-	typ, decode, err := mapColumn(c, c.Nullable && !slices.Contains(t.Key, i))
+	mapped, err := m.column(t, i)
 	if err != nil {
-		return nil, nil, fmt.Errorf("column %s.%s.%s: %w", t.Database, t.Name, c.Name, err)
+		return nil, nil, err
 	}
-	return typ, decode, nil
+	return &mapped.typ, mapped.decoder(), nil
+}
+
+// Layout gives the layout of the i-th column of t.
+func (m Modes) Layout(t *Table, i int) Layout {
+	m.Invalid, m.InvalidValues, m.Failure = nil, nil, FailureSkip // told by Column
+	mapped, err := m.column(t, i)
+	if err != nil {
+		return Layout{}
+	}
+	return mapped.layout
+}
+
+func (m Modes) column(t *Table, i int) (*mapping, error) {
+	c, compressed := plainColumn(&t.Columns[i])
+	mapped, err := (&mapper{
+		Modes: m, database: t.Database, table: t.Name, c: c,
+		optional: c.Nullable || c.Def != nil && c.Def.Nullable,
+		invalid:  newInvalid(m, t, c),
+	}).column()
+	if err != nil {
+		return nil, fmt.Errorf("column %s.%s.%s: %w", t.Database, t.Name, c.Name, err)
+	}
+	if compressed {
+		decompressed(mapped)
+	}
+	return mapped, nil
+}
+
+// mapper maps one column.
+type mapper struct {
+	Modes
+	database, table string
+	c               *Column
+	optional        bool
+	invalid         *invalid
 }
 
 // mapping is a column's schema and decoder under construction.
@@ -26,31 +59,62 @@ type mapping struct {
 	layout Layout
 	// fallback is what NULL, a zero date or the like gives in a column that must have a value and has no default.
 	fallback Value
-	// parse reads a default's text as Debezium reads it; nil for types without defaults. ok is false for a default
-	// that means none.
-	parse func(text string) (v Value, ok bool)
+	null     Value // what a NULL gives in the end
+	// parse reads a default's text as Debezium reads it; nil for types without defaults. Nil means none, an error that
+	// the text is no value of the type: Debezium leaves such a default out, too, unless conversions must not fail.
+	parse  func(text string) (*Value, error)
+	binary bool // BINARY, VARBINARY or BLOB
+	wrap   func(Decoder) Decoder
 }
 
-func mapColumn(c *Column, optional bool) (*Type, Decoder, error) {
-	m, err := mapType(c, optional)
-	if err != nil {
-		return nil, nil, err
+func (m *mapping) decoder() Decoder {
+	decode := m.decode(m.null)
+	if m.wrap != nil {
+		decode = m.wrap(decode)
 	}
-	m.typ.Optional = optional
-	null := m.fallback
-	if c.Def != nil && c.Def.Default != nil && m.parse != nil {
-		if v, ok := m.parse(*c.Def.Default); ok {
-			m.typ.Default = &v
-			null = v
+	return decode
+}
+
+func (m *mapper) column() (*mapping, error) {
+	mapped, err := m.converted()
+	if err != nil {
+		return nil, err
+	}
+	if err := m.alter(&mapped); err != nil {
+		return nil, err
+	}
+	mapped.typ.Optional = m.optional
+	def := m.c.Def
+	if def != nil && m.Comments && def.Comment != "" {
+		mapped.typ.Doc = def.Comment
+	}
+	mapped.null = mapped.fallback
+	if def != nil && def.Default != nil && mapped.parse != nil {
+		v, err := mapped.parse(*def.Default)
+		switch {
+		case err == nil:
+		case m.Failure == FailureFail:
+			return nil, fmt.Errorf("its default %q cannot be converted (%w), and event.converting.failure.handling.mode is fail",
+				*def.Default, err)
+		default:
+			m.invalid.isDefault(*def.Default, err)
+		}
+		if v != nil {
+			mapped.typ.Default, mapped.null = v, *v
 		}
 	}
-	if optional {
-		null = Value{}
+	if m.optional {
+		mapped.null = Value{}
 	}
-	return &m.typ, m.decode(null), nil
+	return &mapped, nil
 }
 
-func mapType(c *Column, optional bool) (mapping, error) {
+// typ maps the column by its type.
+func (m *mapper) typ() (mapping, error) {
+	c := m.c
+	if mapped, ok, err := m.mariaDB(); ok || err != nil {
+		return mapped, err
+	}
 	switch c.Type {
 	case typeTiny:
 		if isBool(c.Def) {
@@ -70,27 +134,30 @@ func mapType(c *Column, optional bool) (mapping, error) {
 		}
 		return mapInt("int32", 4, false), nil
 	case typeLonglong:
+		if c.Unsigned && m.UnsignedBigint == UnsignedPrecise {
+			return mapUnsignedBigint(), nil
+		}
 		return mapInt("int64", 8, c.Unsigned), nil
 	case typeFloat:
 		return mapFloat(c.Def), nil
 	case typeDouble:
 		return mapDouble(), nil
 	case typeNewDecimal:
-		return mapDecimal(int(c.Meta>>8), int(c.Meta&0xff))
+		return mapDecimal(int(c.Meta>>8), int(c.Meta&0xff), m.Decimal)
 	case typeBit:
 		return mapBit(int(c.Meta>>8)*8 + int(c.Meta&0xff))
 	case typeYear:
 		return mapYear(), nil
 	case typeDate, typeNewDate:
-		return mapDate(optional), nil
+		return m.mapDate(), nil
 	case typeTime, typeTime2:
-		return mapTime(c)
+		return m.mapTime()
 	case typeDatetime, typeDatetime2:
-		return mapDatetime(c, optional)
+		return m.mapDatetime()
 	case typeTimestamp, typeTimestamp2:
-		return mapTimestamp(c, optional)
+		return m.mapTimestamp()
 	case typeVarchar, typeVarString, typeString, typeBlob, typeTinyBlob, typeMediumBlob, typeLongBlob:
-		return mapText(c)
+		return m.mapText()
 	case typeEnum:
 		return mapEnum(c), nil
 	case typeSet:
@@ -108,183 +175,11 @@ func mapType(c *Column, optional bool) (mapping, error) {
 }
 
 func isBool(def *ColumnDef) bool {
-	return def != nil && (def.Type == "BOOL" || def.Type == "BOOLEAN")
+	return def != nil && (strings.EqualFold(def.Type, "BOOL") || strings.EqualFold(def.Type, "BOOLEAN"))
 }
 
 func wrongSize(what string, got, want int) error {
 	return fmt.Errorf("%s of %d bytes, want %d", what, got, want)
-}
-
-func mapBool() mapping {
-	return mapping{
-		typ:      Type{Type: "boolean"},
-		fallback: Value{Kind: Bool},
-		parse:    parseBool,
-		decode: func(null Value) Decoder {
-			return func(cell []byte, _ *Scratch, out *Value) error {
-				if cell == nil {
-					*out = null
-					return nil
-				}
-				if len(cell) != 1 {
-					return wrongSize("BOOL", len(cell), 1)
-				}
-				*out = boolValue(cell[0] != 0)
-				return nil
-			}
-		},
-	}
-}
-
-func boolValue(b bool) Value {
-	if b {
-		return Value{Kind: Bool, Int: 1}
-	}
-	return Value{Kind: Bool}
-}
-
-func mapInt(typ string, size int, unsigned bool) mapping {
-	shift := 64 - 8*size
-	return mapping{
-		typ:      Type{Type: typ},
-		fallback: Value{Kind: Int},
-		layout:   Layout{Kind: LayoutInteger, Size: size, Unsigned: unsigned},
-		parse:    func(text string) (Value, bool) { return parseInt(text, typ) },
-		decode: func(null Value) Decoder {
-			return func(cell []byte, _ *Scratch, out *Value) error {
-				if cell == nil {
-					*out = null
-					return nil
-				}
-				if len(cell) != size {
-					return wrongSize("integer", len(cell), size)
-				}
-				var v uint64
-				switch size {
-				case 8:
-					v = binary.LittleEndian.Uint64(cell)
-				case 4:
-					v = uint64(binary.LittleEndian.Uint32(cell))
-				case 3:
-					v = uint64(binary.LittleEndian.Uint16(cell)) | uint64(cell[2])<<16
-				case 2:
-					v = uint64(binary.LittleEndian.Uint16(cell))
-				default:
-					v = uint64(cell[0])
-				}
-				if unsigned {
-					// BIGINT UNSIGNED from 2^63 on is negative, as Debezium has it in its mode "long".
-					out.Kind, out.Int = Int, int64(v)
-					return nil
-				}
-				out.Kind, out.Int = Int, int64(v<<shift)>>shift
-				return nil
-			}
-		},
-	}
-}
-
-func mapYear() mapping {
-	return mapping{
-		typ:      Type{Type: "int32", Name: yearName, Version: 1},
-		fallback: Value{Kind: Int},
-		parse:    parseYear,
-		decode: func(null Value) Decoder {
-			return func(cell []byte, _ *Scratch, out *Value) error {
-				if cell == nil {
-					*out = null
-					return nil
-				}
-				if len(cell) != 1 {
-					return wrongSize("YEAR", len(cell), 1)
-				}
-				if cell[0] == 0 {
-					*out = Value{Kind: Int}
-					return nil
-				}
-				*out = Value{Kind: Int, Int: 1900 + int64(cell[0])}
-				return nil
-			}
-		},
-	}
-}
-
-func mapDecimal(precision, scale int) (mapping, error) {
-	if err := checkDecimalType(precision, scale); err != nil {
-		return mapping{}, err
-	}
-	var layout Layout
-	if precision-scale <= groupDigits && scale <= groupDigits {
-		layout = Layout{Kind: LayoutDecimal, Size: scale, Whole: precision - scale}
-	}
-	return mapping{
-		layout: layout,
-		typ: Type{Type: "bytes", Name: DecimalName, Version: 1, Parameters: []Parameter{
-			{"scale", strconv.Itoa(scale)}, {"connect.decimal.precision", strconv.Itoa(precision)},
-		}},
-		fallback: Value{Kind: Bytes, Bytes: []byte{0}},
-		parse:    func(text string) (Value, bool) { return parseDecimal(text, scale) },
-		decode: func(null Value) Decoder {
-			return func(cell []byte, scratch *Scratch, out *Value) error {
-				if cell == nil {
-					*out = null
-					return nil
-				}
-				b, err := unscaledDecimal(cell, precision, scale, scratch)
-				out.Kind, out.Bytes = Bytes, b
-				return err
-			}
-		},
-	}, nil
-}
-
-func mapBit(length int) (mapping, error) {
-	if length < 1 || length > 64 {
-		return mapping{}, fmt.Errorf("BIT(%d) is not a type of MySQL", length)
-	}
-	size := (length + 7) / 8
-	if length == 1 {
-		return mapping{
-			typ:      Type{Type: "boolean"},
-			fallback: Value{Kind: Bool},
-			parse:    parseBool,
-			decode: func(null Value) Decoder {
-				return func(cell []byte, _ *Scratch, out *Value) error {
-					if cell == nil {
-						*out = null
-						return nil
-					}
-					if len(cell) != 1 {
-						return wrongSize("BIT(1)", len(cell), 1)
-					}
-					*out = boolValue(cell[0] != 0)
-					return nil
-				}
-			},
-		}, nil
-	}
-	return mapping{
-		typ:      Type{Type: "bytes", Name: bitsName, Version: 1, Parameters: []Parameter{{"length", strconv.Itoa(length)}}},
-		fallback: Value{Kind: Bytes, Bytes: []byte{}},
-		parse:    func(text string) (Value, bool) { return parseBits(text, size) },
-		decode: func(null Value) Decoder {
-			return func(cell []byte, scratch *Scratch, out *Value) error {
-				if cell == nil {
-					*out = null
-					return nil
-				}
-				if len(cell) != size {
-					return wrongSize("BIT", len(cell), size)
-				}
-				b := scratch.take(size)
-				for i, v := range cell {
-					b[size-1-i] = v
-				}
-				*out = Value{Kind: Bytes, Bytes: b}
-				return nil
-			}
-		},
-	}, nil
 }
 
 func mapJSON() mapping {
@@ -292,7 +187,7 @@ func mapJSON() mapping {
 		typ:      Type{Type: "string", Name: jsonName, Version: 1},
 		fallback: Value{Kind: String, Bytes: []byte("{}")},
 		layout:   Layout{Kind: LayoutJSON},
-		parse:    parseText,
+		parse:    textDefault,
 		decode: func(null Value) Decoder {
 			return func(cell []byte, scratch *Scratch, out *Value) error {
 				// The server has no bytes for the JSON null that it puts into old rows when a NOT NULL column is added.

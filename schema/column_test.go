@@ -45,6 +45,10 @@ func TestColumns(t *testing.T) {
 		{"JSON without bytes, nullable", Column{Type: typeJSON, Meta: 4, Nullable: true}, []byte{}, Value{}},
 		{"NULL in a NOT NULL column", Column{Type: typeTimestamp2}, nil, text(epochText)},
 		{"YEAR 0", Column{Type: typeYear}, []byte{0}, Value{Kind: Int}},
+		{"FLOAT", Column{Type: typeFloat, Def: &ColumnDef{Type: "FLOAT", Length: 24, Scale: -1}}, le(0x3f000000, 4), Value{Kind: Float, Float: 0.5}},
+		{"FLOAT4", Column{Type: typeFloat, Def: &ColumnDef{Type: "FLOAT4", Length: -1, Scale: -1}}, le(0x3f000000, 4), Value{Kind: Double, Float: 0.5}},
+		{"FLOAT(7,3)", Column{Type: typeFloat, Def: &ColumnDef{Type: "FLOAT UNSIGNED", Length: 7, Scale: 3}}, le(0x3f000000, 4), Value{Kind: Double, Float: 0.5}},
+		{"FLOAT(25)", Column{Type: typeDouble, Def: &ColumnDef{Type: "FLOAT", Length: 25, Scale: -1}}, le(0x3fe0000000000000, 8), Value{Kind: Double, Float: 0.5}},
 	} {
 		got, err := decodeCell(t, tt.c, tt.cell)
 		if err != nil || !equalValues(got, tt.want) {
@@ -111,16 +115,28 @@ func TestNullGivesDefault(t *testing.T) {
 			}
 		}
 	}
+}
 
-	// A NULL in a column of the record's key, too.
+// A column is optional if it can be NULL, whether or not it is in the record key, and if its definition says so.
+func TestOptional(t *testing.T) {
 	zero := "2000-01-01"
-	table := &Table{Key: []int{0}, Columns: []Column{{Type: typeTimestamp2, Nullable: true, Def: &ColumnDef{Default: &zero}}}}
-	_, decode, err := Modes{}.Column(table, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := call(decode, nil, new(Scratch)); err != nil || string(got.Bytes) != "2000-01-01T00:00:00Z" {
-		t.Errorf("in the key: %+v, %v", got, err)
+	for _, tt := range []struct {
+		c    Column
+		want bool
+	}{
+		{Column{Type: typeTimestamp2}, false},
+		{Column{Type: typeTimestamp2, Nullable: true}, true},
+		{Column{Type: typeTimestamp2, Def: &ColumnDef{Type: "TIMESTAMP", Default: &zero}}, false},
+		{Column{Type: typeTimestamp2, Nullable: true, Def: &ColumnDef{Type: "TIMESTAMP", Default: &zero}}, true},
+		{Column{Type: typeTimestamp2, Def: &ColumnDef{Type: "TIMESTAMP", Nullable: true, Default: &zero}}, true},
+	} {
+		typ, decode, err := Modes{}.Column(&Table{Key: []int{0}, Columns: []Column{tt.c}}, 0)
+		if err != nil || typ.Optional != tt.want {
+			t.Errorf("%+v: optional %v, %v, want %v", tt.c, typ.Optional, err, tt.want)
+		}
+		if v, err := call(decode, []byte{0, 0, 0, 0}, new(Scratch)); err != nil || (v.Kind == Null) != tt.want {
+			t.Errorf("%+v: zero is %+v, %v", tt.c, v, err)
+		}
 	}
 }
 
@@ -225,6 +241,36 @@ func TestDecodersDoNotAllocate(t *testing.T) {
 		}); n != 0 {
 			t.Errorf("%+v of %x: %v allocations", tt.c, tt.cell, n)
 		}
+	}
+}
+
+// Nor do they in the other modes, or when they meet values that their types cannot hold.
+func TestDecodersOfModesDoNotAllocate(t *testing.T) {
+	tiny, fixed := &ColumnDef{Type: "TINYINT", Length: 1}, &ColumnDef{Type: "UUID"}
+	for _, tt := range []struct {
+		m    Modes
+		c    Column
+		cell []byte
+	}{
+		{Modes{Decimal: DecimalDouble}, Column{Type: typeNewDecimal, Meta: 10<<8 | 2}, decimalCell("0000000150", 2, false)},
+		{Modes{Decimal: DecimalDouble}, Column{Type: typeNewDecimal, Meta: 65<<8 | 30}, decimalCell(strings.Repeat("9", 65), 30, true)},
+		{Modes{Decimal: DecimalString}, Column{Type: typeNewDecimal, Meta: 65<<8 | 30}, decimalCell(strings.Repeat("9", 65), 30, true)},
+		{Modes{UnsignedBigint: UnsignedPrecise}, Column{Type: typeLonglong, Unsigned: true}, le(-1, 8)},
+		{Modes{Binary: BinaryBase64}, Column{Type: typeString, Meta: typeString<<8 | 5, Collation: 63}, []byte("ab")},
+		{Modes{Binary: BinaryHex}, Column{Type: typeBlob, Collation: 63}, []byte("ab")},
+		{Modes{Time: TimeConnect}, Column{Type: typeTime2, Meta: 6, Nullable: true}, timeCell(-1)},
+		{Modes{Time: TimeISOString}, Column{Type: typeTime2, Meta: 6}, timeCell(1)},
+		{Modes{Time: TimeISOString}, Column{Type: typeDate}, le(2026<<9|2<<5|28, 3)},
+		{Modes{Time: TimeISOString}, Column{Type: typeDatetime2, Meta: 6}, datetime6Cell(2026, 1, 2, 3, 4, 5, 6)},
+		{Modes{Time: TimeMicroseconds}, Column{Type: typeDatetime2}, datetimeCell(2026, 1, 2, 3, 4, 5)},
+		{Modes{Time: TimeNanoseconds}, Column{Type: typeDatetime2}, datetimeCell(1000, 1, 2, 3, 4, 5)},
+		{Modes{}, Column{Type: typeDate}, le(2021<<9|2<<5|31, 3)},
+		{Modes{Converters: []Converter{{Kind: TinyIntOneToBoolean, Length: true}}}, Column{Type: typeTiny, Def: tiny}, []byte{1}},
+		{Modes{Converters: []Converter{{Kind: JDBCSinkDataTypes, Real: everyColumn}}}, Column{Type: typeNewDecimal, Meta: 20<<8 | 2}, decimalCell("00000000000000000150", 2, false)},
+		{Modes{}, Column{Type: typeString, Meta: typeString<<8 | 16, Collation: 63, Def: fixed}, []byte("abc")},
+	} {
+		tt.m.Invalid = func(_, _, _, _ string) {}
+		noAllocations(t, tt.m, tt.c, tt.cell)
 	}
 }
 

@@ -46,16 +46,24 @@ const (
 	floatVectorName = "io.debezium.data.FloatVector"
 	pointName       = "io.debezium.data.geometry.Point"
 	geometryName    = "io.debezium.data.geometry.Geometry"
-	dateName        = "io.debezium.time.Date"
-	timeName        = "io.debezium.time.MicroTime"
-	timestampName   = "io.debezium.time.Timestamp"
-	microsName      = "io.debezium.time.MicroTimestamp"
-	zonedName       = "io.debezium.time.ZonedTimestamp"
-	yearName        = "io.debezium.time.Year"
-)
+	uuidName        = "io.debezium.data.Uuid"
 
-// Modes are the connector's handling modes; the zero value is Debezium's defaults. It has no members yet.
-type Modes struct{}
+	dateName           = "io.debezium.time.Date"
+	microTimeName      = "io.debezium.time.MicroTime"
+	nanoTimeName       = "io.debezium.time.NanoTime"
+	timestampName      = "io.debezium.time.Timestamp"
+	microTimestampName = "io.debezium.time.MicroTimestamp"
+	nanoTimestampName  = "io.debezium.time.NanoTimestamp"
+	zonedName          = "io.debezium.time.ZonedTimestamp"
+	yearName           = "io.debezium.time.Year"
+	isoDateName        = "io.debezium.time.IsoDate"
+	isoTimeName        = "io.debezium.time.IsoTime"
+	isoTimestampName   = "io.debezium.time.IsoTimestamp"
+
+	connectDateName      = "org.apache.kafka.connect.data.Date"
+	connectTimeName      = "org.apache.kafka.connect.data.Time"
+	connectTimestampName = "org.apache.kafka.connect.data.Timestamp"
+)
 
 // Decoder turns the bytes of one cell (content only: no length prefix) into *out; a nil cell is NULL. A decoded
 // Value may alias cell and scratch. NULL, zero dates and the like come out as the schema's default when the column is

@@ -1,8 +1,10 @@
 package schema
 
-import "encoding/binary"
-
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
 
 // fractionDigits is the number of a temporal column's digits after the second; types before MySQL 5.6 have none.
 func fractionDigits(c *Column) (int, error) {
@@ -16,99 +18,153 @@ func fractionDigits(c *Column) (int, error) {
 	return int(c.Meta), nil
 }
 
-func mapDate(optional bool) mapping {
+// calendar says whether c is a date of the calendar, and tells of one that is neither that nor a zero date.
+func (m *mapper) calendar(c civil) bool {
+	if c.ok() {
+		return true
+	}
+	if c.month != 0 && c.day != 0 && c.year != 0 {
+		m.invalid.date(c)
+	}
+	return false
+}
+
+// adjusted moves years of two digits, if that is wanted.
+func (m *mapper) adjusted(c civil) civil {
+	if !m.NoTimeAdjuster {
+		c.year = adjustYear(c.year)
+	}
+	return c
+}
+
+// orEpoch is the default for the text of a date that is none: the epoch where there must be a value.
+func (m *mapper) orEpoch(epoch Value) (*Value, error) {
+	if m.optional {
+		return nil, nil
+	}
+	return &epoch, nil
+}
+
+func (m *mapper) mapDate() mapping {
+	typ, epoch, layout := Type{Type: "int32", Name: dateName, Version: 1}, Value{Kind: Int}, Layout{}
+	text := m.Time == TimeISOString
+	switch m.Time {
+	case TimeConnect:
+		typ.Name = connectDateName
+	case TimeISOString:
+		typ = Type{Type: "string", Name: isoDateName, Version: 1}
+		epoch = Value{Kind: String, Bytes: []byte("1970-01-01Z")}
+		layout.Kind = LayoutPlain
+	}
+	value := func(c civil, scratch *Scratch) Value {
+		if !text {
+			return Value{Kind: Int, Int: c.days()}
+		}
+		start := len(scratch.buf)
+		scratch.buf = append(appendDate(scratch.buf, c), 'Z')
+		return Value{Kind: String, Bytes: scratch.since(start)}
+	}
 	return mapping{
-		typ:      Type{Type: "int32", Name: dateName, Version: 1},
-		fallback: Value{Kind: Int},
-		parse: func(text string) (Value, bool) {
+		typ:      typ,
+		fallback: epoch,
+		layout:   layout,
+		parse: func(text string) (*Value, error) {
 			c, ok := parseDateTime(text)
 			if !ok {
-				return Value{Kind: Int}, !optional
+				return m.orEpoch(epoch)
 			}
-			return Value{Kind: Int, Int: c.days()}, true
+			v := value(m.adjusted(c), new(Scratch))
+			return &v, nil
 		},
 		decode: func(null Value) Decoder {
-			return func(cell []byte, _ *Scratch, out *Value) error {
+			return func(cell []byte, scratch *Scratch, out *Value) error {
 				if cell == nil {
 					*out = null
 					return nil
 				}
 				c, err := readDate(cell)
-				if err != nil || !c.ok() {
+				if err != nil || !m.calendar(c) {
 					*out = null
 					return err
 				}
-				*out = Value{Kind: Int, Int: c.days()}
+				*out = value(m.adjusted(c), scratch)
 				return nil
 			}
 		},
 	}
 }
 
-func mapTime(c *Column) (mapping, error) {
-	digits, err := fractionDigits(c)
-	if err != nil {
-		return mapping{}, err
+// datetimeForm is what a DATETIME is written as.
+type datetimeForm uint8
+
+const (
+	datetimeMillis datetimeForm = iota
+	datetimeMicros
+	datetimeNanos
+	datetimeText8601
+)
+
+func (m *mapper) datetimeType(digits int) (Type, datetimeForm) {
+	switch m.Time {
+	case TimeConnect:
+		return Type{Type: "int64", Name: connectTimestampName, Version: 1}, datetimeMillis
+	case TimeISOString:
+		return Type{Type: "string", Name: isoTimestampName, Version: 1}, datetimeText8601
+	case TimeNanoseconds:
+		return Type{Type: "int64", Name: nanoTimestampName, Version: 1}, datetimeNanos
+	case TimeAdaptive:
+		if digits <= 3 {
+			return Type{Type: "int64", Name: timestampName, Version: 1}, datetimeMillis
+		}
 	}
-	old := c.Type == typeTime
-	return mapping{
-		typ:      Type{Type: "int64", Name: timeName, Version: 1},
-		fallback: Value{Kind: Int},
-		parse:    parseTime,
-		decode: func(null Value) Decoder {
-			return func(cell []byte, _ *Scratch, out *Value) error {
-				if cell == nil {
-					*out = null
-					return nil
-				}
-				if old {
-					micros, err := readOldTime(cell)
-					*out = Value{Kind: Int, Int: micros}
-					return err
-				}
-				micros, err := readTime(cell, digits)
-				*out = Value{Kind: Int, Int: micros}
-				return err
-			}
-		},
-	}, nil
+	return Type{Type: "int64", Name: microTimestampName, Version: 1}, datetimeMicros
 }
 
-func mapDatetime(c *Column, optional bool) (mapping, error) {
-	digits, err := fractionDigits(c)
+func (m *mapper) mapDatetime() (mapping, error) {
+	digits, err := fractionDigits(m.c)
 	if err != nil {
 		return mapping{}, err
 	}
-	old := c.Type == typeDatetime
-	typ, micros := Type{Type: "int64", Name: timestampName, Version: 1}, digits > 3
-	if micros {
-		typ.Name = microsName
-	}
+	old := m.c.Type == typeDatetime
+	typ, form := m.datetimeType(digits)
+	short := form == datetimeMillis && digits <= 3 && !old
 	var layout Layout
-	if !micros && !old {
+	epoch := Value{Kind: Int}
+	switch {
+	case short:
 		layout = Layout{Kind: LayoutDatetime, Size: digits}
+	case form == datetimeText8601:
+		layout.Kind = LayoutPlain
+		epoch = Value{Kind: String, Bytes: []byte(epochText)}
 	}
 	return mapping{
 		layout:   layout,
 		typ:      typ,
-		fallback: Value{Kind: Int},
-		parse: func(text string) (Value, bool) {
+		fallback: epoch,
+		parse: func(text string) (*Value, error) {
 			c, ok := parseDateTime(text)
 			if !ok {
-				return Value{Kind: Int}, !optional
+				return m.orEpoch(epoch)
 			}
-			return datetimeValue(c, micros), true
+			c = m.adjusted(c)
+			v, ok := datetimeValue(c, form, new(Scratch))
+			if !ok {
+				return nil, fmt.Errorf("%s does not fit into 64 bits of nanoseconds", datetimeText(c))
+			}
+			return &v, nil
 		},
 		decode: func(null Value) Decoder {
-			return func(cell []byte, _ *Scratch, out *Value) error {
+			return func(cell []byte, scratch *Scratch, out *Value) error {
 				var err error
 				if cell == nil {
 					*out = null
 					return nil
 				}
-				if millis, ok := plainDatetime(cell, digits); ok && !micros && !old {
-					out.Kind, out.Int = Int, millis
-					return nil
+				if short {
+					if millis, ok := plainDatetime(cell, digits); ok {
+						out.Kind, out.Int = Int, millis
+						return nil
+					}
 				}
 				var c civil
 				if old {
@@ -116,11 +172,17 @@ func mapDatetime(c *Column, optional bool) (mapping, error) {
 				} else {
 					c, err = readDatetime(cell, digits)
 				}
-				if err != nil || !c.ok() {
+				if err != nil || !m.calendar(c) {
 					*out = null
 					return err
 				}
-				*out = datetimeValue(c, micros)
+				c = m.adjusted(c)
+				v, ok := datetimeValue(c, form, scratch)
+				if !ok {
+					*out = null
+					return m.invalid.nanos(c)
+				}
+				*out = v
 				return nil
 			}
 		},
@@ -158,55 +220,30 @@ func plainDatetime(cell []byte, digits int) (millis int64, ok bool) {
 	return millis, ok
 }
 
-// datetimeValue is c in µs or ms; ms are cut towards the past, which matters for defaults only.
-func datetimeValue(c civil, micros bool) Value {
-	if micros {
-		return Value{Kind: Int, Int: c.unixMicros()}
+// datetimeValue is c in a form; ms are cut towards the past. ok is false when ns do not fit.
+func datetimeValue(c civil, form datetimeForm, scratch *Scratch) (v Value, ok bool) {
+	switch form {
+	case datetimeMicros:
+		return Value{Kind: Int, Int: c.unixMicros()}, true
+	case datetimeNanos:
+		nanos, ok := unixNanos(c)
+		return Value{Kind: Int, Int: nanos}, ok
+	case datetimeText8601:
+		start := len(scratch.buf)
+		scratch.buf = appendClock(append(appendDate(scratch.buf, c), 'T'), c)
+		scratch.buf = append(appendShortFraction(scratch.buf, c.micros), 'Z')
+		return Value{Kind: String, Bytes: scratch.since(start)}, true
 	}
-	return Value{Kind: Int, Int: c.days()*(microsPerDay/1000) + c.microsOfDay()/1000}
+	return Value{Kind: Int, Int: c.days()*(microsPerDay/1000) + c.microsOfDay()/1000}, true
 }
 
-func mapTimestamp(c *Column, optional bool) (mapping, error) {
-	digits, err := fractionDigits(c)
-	if err != nil {
-		return mapping{}, err
+// unixNanos is c in ns. Debezium adds the time to the day, so that of the first day that 64 bits reach, 1677-09-21,
+// nothing is possible.
+func unixNanos(c civil) (nanos int64, ok bool) {
+	const nanosPerDay, lastDay = int64(microsPerDay) * 1000, math.MaxInt64 / (int64(microsPerDay) * 1000)
+	days, time := c.days(), c.microsOfDay()*1000
+	if days < -lastDay || days > lastDay || days*nanosPerDay > math.MaxInt64-time {
+		return 0, false
 	}
-	old := c.Type == typeTimestamp
-	layout := Layout{Kind: LayoutPlain}
-	if digits == 0 && !old {
-		layout.Kind = LayoutTimestamp
-	}
-	return mapping{
-		typ:      Type{Type: "string", Name: zonedName, Version: 1},
-		fallback: Value{Kind: String, Bytes: []byte(epochText)},
-		layout:   layout,
-		parse:    func(text string) (Value, bool) { return parseTimestamp(text, digits, optional) },
-		decode: func(null Value) Decoder {
-			return func(cell []byte, scratch *Scratch, out *Value) error {
-				if cell == nil {
-					*out = null
-					return nil
-				}
-				var bigEndian [4]byte
-				if old && len(cell) == 4 { // the same, little-endian
-					bigEndian = [4]byte{cell[3], cell[2], cell[1], cell[0]}
-					cell = bigEndian[:]
-				}
-				seconds, micros, err := readTimestamp(cell, digits)
-				if err != nil || seconds == 0 && micros == 0 {
-					*out = null
-					return err
-				}
-				start := len(scratch.buf)
-				if digits == 0 {
-					scratch.buf = appendSeconds(scratch.buf, uint32(seconds))
-					out.Kind, out.Bytes = String, scratch.since(start)
-					return nil
-				}
-				scratch.buf = appendTimestamp(scratch.buf, civilOfUnix(seconds, micros), digits)
-				*out = Value{Kind: String, Bytes: scratch.since(start)}
-				return nil
-			}
-		},
-	}, nil
+	return days*nanosPerDay + time, true
 }

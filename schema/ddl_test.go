@@ -29,30 +29,31 @@ func TestParseCreateTable(t *testing.T) {
 				") ENGINE=InnoDB AUTO_INCREMENT=5 DEFAULT CHARSET=utf8mb4 COMMENT='CHARSET=latin2'\n" +
 				"/*!50100 PARTITION BY HASH (`PRIMARY`) */",
 			&Definition{Name: "o`dd, (t)", Key: []string{"key", "PRIMARY"}, KeyKind: KeyPrimary, Columns: []ColumnDef{
-				{Name: "PRIMARY", Type: "INT UNSIGNED", Length: -1, Scale: -1, AutoInc: true, Generated: true, Comment: "a, ) DEFAULT ''x'' \\' `"},
-				{Name: "key", Type: "VARCHAR", Length: 10, Scale: -1, Charset: "latin1", HasDefault: true},
-				{Name: "g", Type: "INT", Length: -1, Scale: -1},
-				{Name: "e", Type: "SET", Length: 5, Scale: -1, Charset: "utf8mb4", Nullable: true, HasDefault: true, Default: s("a,it''s"), Labels: []string{"a", "it''s", `b\\,`}},
-			}},
+				{Name: "PRIMARY", Type: "INT UNSIGNED", Length: -1, Scale: -1, AutoInc: true, Generated: true, Comment: "a, ) DEFAULT ''x'' \\' `", JDBCType: 4},
+				{Name: "key", Type: "VARCHAR", Length: 10, Scale: -1, Charset: "latin1", HasDefault: true, JDBCType: 12},
+				{Name: "g", Type: "INT", Length: -1, Scale: -1, JDBCType: 4},
+				{Name: "e", Type: "SET", Length: 5, Scale: -1, Charset: "utf8mb4", Nullable: true, HasDefault: true, Default: s("a,it''s"), Labels: []string{"a", "it''s", `b\\,`}, JDBCType: 1,
+					Server: &ServerColumn{Labels: []string{"a", "it's", `b\,`}}},
+			}, DefaultCharset: "utf8mb4", Comment: "CHARSET=latin2"},
 		},
 		{
 			"first unique key over NOT NULL columns",
 			"CREATE TABLE `t` (\n  `a` int DEFAULT NULL,\n  `b` int NOT NULL,\n  `c` int NOT NULL,\n" +
 				"  UNIQUE KEY `ab` (`a`,`b`),\n  UNIQUE KEY `cb` (`c`,`b`),\n  UNIQUE KEY `b` (`b`)\n) ENGINE=InnoDB",
 			&Definition{Name: "t", Key: []string{"c", "b"}, KeyKind: KeyUnique, Unique: [][]string{{"c", "b"}, {"b"}}, Columns: []ColumnDef{
-				{Name: "a", Type: "INT", Length: -1, Scale: -1, Nullable: true, HasDefault: true},
-				{Name: "b", Type: "INT", Length: -1, Scale: -1},
-				{Name: "c", Type: "INT", Length: -1, Scale: -1},
+				{Name: "a", Type: "INT", Length: -1, Scale: -1, Nullable: true, HasDefault: true, JDBCType: 4},
+				{Name: "b", Type: "INT", Length: -1, Scale: -1, JDBCType: 4},
+				{Name: "c", Type: "INT", Length: -1, Scale: -1, JDBCType: 4},
 			}},
 		},
 		{
 			"quotes of ANSI_QUOTES, numbers without quotes",
 			`CREATE TABLE "t" ("d" decimal(5,2) DEFAULT -1.50, "ts" timestamp(3) NULL DEFAULT current_timestamp(3) ON UPDATE current_timestamp(3), "h" varbinary(2) NOT NULL DEFAULT 0x00FF, "b" bit(3) DEFAULT b'101')`,
 			&Definition{Name: "t", KeyKind: KeyUnique, Columns: []ColumnDef{
-				{Name: "d", Type: "DECIMAL", Length: 5, Scale: 2, Nullable: true, HasDefault: true, Default: s("-1.50")},
-				{Name: "ts", Type: "TIMESTAMP", Length: 3, Scale: -1, Nullable: true, HasDefault: true, Default: s("1970-01-01 00:00:00"), AutoInc: true, Generated: true},
-				{Name: "h", Type: "VARBINARY", Length: 2, Scale: -1, HasDefault: true, Default: s("00F")},
-				{Name: "b", Type: "BIT", Length: 3, Scale: -1, Nullable: true, HasDefault: true, Default: s("101")},
+				{Name: "d", Type: "DECIMAL", Length: 5, Scale: 2, Nullable: true, HasDefault: true, Default: s("-1.50"), JDBCType: 3},
+				{Name: "ts", Type: "TIMESTAMP", Length: 3, Scale: -1, Nullable: true, HasDefault: true, Default: s("1970-01-01 00:00:00"), AutoInc: true, Generated: true, JDBCType: 2014},
+				{Name: "h", Type: "VARBINARY", Length: 2, Scale: -1, HasDefault: true, Default: s("00F"), JDBCType: -3, Server: &ServerColumn{Default: "0x00FF"}},
+				{Name: "b", Type: "BIT", Length: 3, Scale: -1, Nullable: true, HasDefault: true, Default: s("101"), JDBCType: -7},
 			}},
 		},
 	} {
@@ -79,7 +80,7 @@ func TestDefinitionKeys(t *testing.T) {
 		{"a int not null, b int not null, unique (b), primary key (a)", KeyPrimary, []string{"a"}, nil},
 		{"a varchar(20) not null, b int not null, unique ua(a(5)), unique ub(b)", KeyUnique, []string{"a"}, [][]string{{"b"}}},
 		{"a int not null, b int as (a+1) virtual not null, unique(b), unique(a)", KeyUnique, []string{"b"}, [][]string{{"a"}}},
-		{"a int not null, b int as (a+1) not null, unique(B)", KeyUnique, []string{"B"}, nil},
+		{"a int not null, b int as (a+1) not null, unique(B)", KeyUnique, []string{"b"}, nil},
 		{"a int not null, b int generated always as (a+1) stored not null, unique(b), unique(a)", KeyUnique, []string{"b"}, [][]string{{"b"}, {"a"}}},
 		{"a int, b int not null, unique(a), unique((a+1)), unique(a, b)", KeyUnique, nil, nil},
 		{"a int", KeyUnique, nil, nil},

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"math/big"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -117,17 +118,27 @@ func TestDecimalMatchesBigInt(t *testing.T) {
 func FuzzDecimal(f *testing.F) {
 	f.Add([]byte{0x80, 0x00, 0x01, 0x32}, uint8(8), uint8(2))
 	f.Fuzz(func(t *testing.T, cell []byte, precision, scale uint8) {
-		m, err := mapDecimal(int(precision), int(scale))
+		column := Column{Type: typeNewDecimal, Meta: uint16(precision)<<8 | uint16(scale)}
+		if checkDecimalType(int(precision), int(scale)) != nil || cell == nil {
+			return
+		}
+		_, v, err := decodeMode(t, Modes{}, column, cell)
+		_, double, err2 := decodeMode(t, Modes{Decimal: DecimalDouble}, column, cell)
+		_, text, err3 := decodeMode(t, Modes{Decimal: DecimalString}, column, cell)
+		if (err == nil) != (err2 == nil) || (err == nil) != (err3 == nil) {
+			t.Fatalf("%x: %v, %v, %v", cell, err, err2, err3)
+		}
 		if err != nil {
 			return
 		}
-		var scratch Scratch
-		v, err := call(m.decode(Value{}), cell, &scratch)
-		if err == nil && cell != nil && (len(v.Bytes) == 0 || len(v.Bytes) > 28) {
-			t.Errorf("%x of DECIMAL(%d,%d) is %x", cell, precision, scale, v.Bytes)
+		if len(v.Bytes) == 0 || len(v.Bytes) > 28 || len(text.Bytes) > 68 {
+			t.Errorf("%x of DECIMAL(%d,%d) is %x, %s", cell, precision, scale, v.Bytes, text.Bytes)
 		}
-		if text, err := appendDecimalText(nil, cell, int(precision), int(scale)); err == nil && len(text) > 68 {
-			t.Errorf("%x is %s", cell, text)
+		if want := unscaledText(v.Bytes, int(scale)); want != string(text.Bytes) {
+			t.Errorf("%x of DECIMAL(%d,%d) is %s, and precise %s", cell, precision, scale, text.Bytes, want)
+		}
+		if want, err := strconv.ParseFloat(string(text.Bytes), 64); err != nil || double.Float != want {
+			t.Errorf("%s is %v, %v", text.Bytes, double.Float, err)
 		}
 	})
 }

@@ -8,8 +8,19 @@ import (
 )
 
 // The functions of this file read the text of a column's default as Debezium's BinlogDefaultValueConverter does. They
-// return false where it gives the schema no default. What it makes of odd texts is part of the schema's bytes, so it is
-// kept: integers go through a double, escapes in strings stay.
+// return false where it fails, and so gives the schema no default. What it makes of odd texts is part of the schema's
+// bytes, so it is kept: integers go through a double, escapes in strings stay.
+
+// orError makes a parse function of a mapping.
+func orError(parse func(string) (Value, bool)) func(string) (*Value, error) {
+	return func(text string) (*Value, error) {
+		v, ok := parse(text)
+		if !ok {
+			return nil, errNoValue
+		}
+		return &v, nil
+	}
+}
 
 // withoutIntroducer takes the quotes and the character set from _utf8mb4'text'.
 func withoutIntroducer(text string) string {
@@ -29,12 +40,8 @@ func withoutIntroducer(text string) string {
 	return rest
 }
 
-func parseText(text string) (Value, bool) {
-	return Value{Kind: String, Bytes: []byte(withoutIntroducer(text))}, true
-}
-
-func parseBytes(text string) (Value, bool) {
-	return Value{Kind: Bytes, Bytes: []byte(withoutIntroducer(text))}, true
+func textDefault(text string) (*Value, error) {
+	return &Value{Kind: String, Bytes: []byte(withoutIntroducer(text))}, nil
 }
 
 func parseBool(text string) (Value, bool) {
@@ -98,8 +105,9 @@ func parseDouble(text string) (Value, bool) {
 	return Value{Kind: Double, Float: f}, ok
 }
 
-// parseDecimal rounds half up (away from zero) to the column's scale.
-func parseDecimal(text string, scale int) (Value, bool) {
+// parseUnscaled reads a decimal, rounded half up (away from zero) to the column's scale, as its unscaled value in two's
+// complement.
+func parseUnscaled(text string, scale int) ([]byte, bool) {
 	text = trimmed(text)
 	switch {
 	case strings.EqualFold(text, "true"):
@@ -109,14 +117,14 @@ func parseDecimal(text string, scale int) (Value, bool) {
 	}
 	// Rat takes fractions and prefixes, too, and an exponent may ask for any amount of memory.
 	if strings.Trim(text, "0123456789+-.eE") != "" || len(text) > 4*maxPrecision {
-		return Value{}, false
+		return nil, false
 	}
 	if f, err := strconv.ParseFloat(text, 64); err != nil || math.Abs(f) >= 1e66 || f != 0 && math.Abs(f) < 1e-100 {
-		return Value{}, false
+		return nil, false
 	}
 	r, ok := new(big.Rat).SetString(text)
 	if !ok {
-		return Value{}, false
+		return nil, false
 	}
 	unscaled := new(big.Int).Mul(r.Num(), new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil))
 	negative := unscaled.Sign() < 0
@@ -127,7 +135,7 @@ func parseDecimal(text string, scale int) (Value, bool) {
 	var n [4]uint64
 	var all [32]byte
 	if unscaled.BitLen() > 255 {
-		return Value{}, false
+		return nil, false
 	}
 	unscaled.FillBytes(all[:])
 	for i := range n {
@@ -136,7 +144,7 @@ func parseDecimal(text string, scale int) (Value, bool) {
 		}
 	}
 	var s Scratch
-	return Value{Kind: Bytes, Bytes: appendTwosComplement(&n, negative, &s)}, true
+	return appendTwosComplement(&n, negative, &s), true
 }
 
 // parseBits reads binary digits, least significant byte first in the value.
@@ -224,7 +232,8 @@ func parseClock(text string) (hour, minute, second, micros int, ok bool) {
 	return hour, minute, second, micros, true
 }
 
-func parseTime(text string) (Value, bool) {
+// parseTime gives µs.
+func parseTime(text string) (int64, bool) {
 	text = trimmed(text)
 	if _, clock, ok := strings.Cut(text, " "); ok { // a date before it does not count
 		text = clock
@@ -233,26 +242,18 @@ func parseTime(text string) (Value, bool) {
 	var c civil
 	var ok bool
 	if c.hour, c.minute, c.second, c.micros, ok = parseClock(clock); !ok {
-		return Value{}, false
+		return 0, false
 	}
 	micros := c.microsOfDay()
 	if negative {
 		micros = -micros
 	}
-	return Value{Kind: Int, Int: micros}, true
+	return micros, true
 }
 
-// parseTimestamp gives a TIMESTAMP's default. CURRENT_TIMESTAMP has become the epoch in the definition, and both that
-// and zero dates are the epoch, without fraction, where there must be a value, and none where not.
-func parseTimestamp(text string, digits int, optional bool) (Value, bool) {
-	epoch := Value{Kind: String, Bytes: []byte(epochText)}
+// isEpoch says whether a TIMESTAMP's default is a zero date or CURRENT_TIMESTAMP, which has become the epoch in the
+// definition. Debezium writes the epoch without fraction for them where there must be a value.
+func isEpoch(text string) bool {
 	text = trimmed(text)
-	if text == "0" || text == "1970-01-01 00:00:00" || strings.HasPrefix(text, "0000-") {
-		return epoch, !optional
-	}
-	c, ok := parseDateTime(text)
-	if !ok {
-		return epoch, !optional
-	}
-	return Value{Kind: String, Bytes: appendTimestamp(nil, c, digits)}, true
+	return text == "0" || text == "1970-01-01 00:00:00" || strings.HasPrefix(text, "0000-")
 }

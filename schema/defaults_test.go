@@ -38,6 +38,7 @@ func TestDefaults(t *testing.T) {
 		{"zero day", Column{Type: typeDate, Nullable: true}, ColumnDef{}, "2020-00-10", nil},
 		{"two-digit year", Column{Type: typeDate}, ColumnDef{}, "0069-05-06", integer(36285)},
 		{"YEAR", Column{Type: typeYear}, ColumnDef{}, "70", integer(1970)},
+		{"YEAR 0", Column{Type: typeYear}, ColumnDef{}, "0000", integer(2000)},
 		{"TIMESTAMP with its digits", Column{Type: typeTimestamp2, Meta: 3}, ColumnDef{}, "2026-01-02 03:04:05.000", text("2026-01-02T03:04:05.000Z")},
 		{"CURRENT_TIMESTAMP", Column{Type: typeTimestamp2, Meta: 3}, ColumnDef{}, "1970-01-01 00:00:00", text(epochText)},
 		{"CURRENT_TIMESTAMP, nullable", Column{Type: typeTimestamp2, Nullable: true}, ColumnDef{}, "1970-01-01 00:00:00", nil},
@@ -47,8 +48,8 @@ func TestDefaults(t *testing.T) {
 		{"introducer", Column{Type: typeVarchar, Collation: 255}, ColumnDef{}, "_latin1'x'", text("x")},
 		{"no introducer", Column{Type: typeVarchar, Collation: 255}, ColumnDef{}, "_x", text("_x")},
 		{"escapes stay", Column{Type: typeVarchar, Collation: 255}, ColumnDef{}, `it''s \\`, text(`it''s \\`)},
-		{"FLOAT", Column{Type: typeFloat}, ColumnDef{}, "0.1", &Value{Kind: Float, Float: float64(float32(0.1))}},
-		{"FLOAT(7,3)", Column{Type: typeFloat}, ColumnDef{Length: 7, Scale: 3}, "0.1", &Value{Kind: Double, Float: 0.1}},
+		{"FLOAT", Column{Type: typeFloat}, ColumnDef{Type: "FLOAT"}, "0.1", &Value{Kind: Float, Float: float64(float32(0.1))}},
+		{"FLOAT(7,3)", Column{Type: typeFloat}, ColumnDef{Type: "FLOAT", Length: 7, Scale: 3}, "0.1", &Value{Kind: Double, Float: 0.1}},
 	} {
 		tt.c.Def = &tt.def
 		if tt.def.Scale == 0 {

@@ -10,7 +10,7 @@ func mapEnum(c *Column) mapping {
 	return mapping{
 		typ:      Type{Type: "string", Name: enumName, Version: 1, Parameters: []Parameter{{"allowed", allowed(c)}}},
 		fallback: Value{Kind: String, Bytes: []byte{}},
-		parse:    parseText,
+		parse:    textDefault,
 		decode: func(null Value) Decoder {
 			return func(cell []byte, _ *Scratch, out *Value) error {
 				index := 0
@@ -48,7 +48,7 @@ func mapSet(c *Column) mapping {
 	return mapping{
 		typ:      Type{Type: "string", Name: enumSetName, Version: 1, Parameters: []Parameter{{"allowed", allowed(c)}}},
 		fallback: Value{Kind: String, Bytes: []byte{}},
-		parse:    parseText,
+		parse:    textDefault,
 		decode: func(null Value) Decoder {
 			return func(cell []byte, scratch *Scratch, out *Value) error {
 				if cell == nil {

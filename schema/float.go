@@ -3,14 +3,24 @@ package schema
 import (
 	"encoding/binary"
 	"math"
+	"strings"
 )
 
-// mapFloat maps FLOAT. Debezium makes a double of FLOAT(M,D), whose value is the 32-bit one all the same.
+// mapFloat maps FLOAT. Debezium makes a double of FLOAT(M,D) and of FLOAT by other names, whose value is the 32-bit one
+// all the same.
 func mapFloat(def *ColumnDef) mapping {
-	wide := def != nil && (def.Scale >= 0 || def.Length > 24)
-	m := mapping{typ: Type{Type: "float"}, fallback: Value{Kind: Float}, parse: parseFloat}
+	wide := false
+	if def != nil {
+		switch strings.ToUpper(def.Type) {
+		case "FLOAT", "FLOAT UNSIGNED", "FLOAT UNSIGNED ZEROFILL":
+			wide = def.Scale >= 0 || def.Length > 24
+		default: // FLOAT4, FLOAT SIGNED
+			wide = true
+		}
+	}
+	m := mapping{typ: Type{Type: "float"}, fallback: Value{Kind: Float}, parse: orError(parseFloat)}
 	if wide {
-		m = mapping{typ: Type{Type: "double"}, fallback: Value{Kind: Double}, parse: parseDouble}
+		m = mapping{typ: Type{Type: "double"}, fallback: Value{Kind: Double}, parse: orError(parseDouble)}
 	}
 	kind := m.fallback.Kind
 	m.decode = func(null Value) Decoder {
@@ -33,7 +43,7 @@ func mapDouble() mapping {
 	return mapping{
 		typ:      Type{Type: "double"},
 		fallback: Value{Kind: Double},
-		parse:    parseDouble,
+		parse:    orError(parseDouble),
 		decode: func(null Value) Decoder {
 			return func(cell []byte, _ *Scratch, out *Value) error {
 				if cell == nil {

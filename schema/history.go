@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +10,7 @@ import (
 )
 
 // HistoryEntry is one record of a Debezium schema history: a statement, where it stands in the binlog and what it did
-// to tables. A DROP DATABASE has no changes of its own; later definitions of its tables replace the old ones.
+// to tables. A DROP DATABASE has no changes of its own; [Catalog.Replay] reads its text.
 type HistoryEntry struct {
 	File     string // binlog file of the position; "" when the record has none
 	Pos      int64
@@ -19,7 +20,14 @@ type HistoryEntry struct {
 	Database string
 	DDL      string
 	Changes  []Change // in order
+
+	Server   string   // of the record's source: topic.prefix
+	Time     int64    // ts_ms
+	Position []Member // all of the position, in the order of the text
 }
+
+// Member is a member of a JSON object: its name, and its value as JSON text.
+type Member struct{ Name, Value string }
 
 // ChangeKind says what a [Change] did.
 type ChangeKind uint8
@@ -40,12 +48,32 @@ type Change struct {
 	Definition       *Definition // the table afterwards; nil for DropTable
 }
 
+// ID is the name of the changed table as Debezium writes it: "database"."table" in double quotes.
+func (c *Change) ID() string { return TableName{c.Database, c.Table}.quoted('"') }
+
+// String is the kind in Debezium's words: CREATE, ALTER or DROP.
+func (k ChangeKind) String() string {
+	switch k {
+	case CreateTable:
+		return "CREATE"
+	case AlterTable:
+		return "ALTER"
+	case DropTable:
+		return "DROP"
+	}
+	return fmt.Sprintf("ChangeKind(%d)", uint8(k))
+}
+
 // The JSON of a history record, as far as it is used.
 type historyRecord struct {
-	Position     *historyPosition `json:"position"`
-	Database     string           `json:"databaseName"`
-	DDL          string           `json:"ddl"`
-	TableChanges []historyChange  `json:"tableChanges"`
+	Source struct {
+		Server string `json:"server"`
+	} `json:"source"`
+	Position     json.RawMessage `json:"position"`
+	Time         int64           `json:"ts_ms"`
+	Database     string          `json:"databaseName"`
+	DDL          string          `json:"ddl"`
+	TableChanges []historyChange `json:"tableChanges"`
 }
 
 type historyPosition struct {
@@ -61,23 +89,27 @@ type historyChange struct {
 	ID         string        `json:"id"`
 	PreviousID string        `json:"previousId"`
 	Table      *historyTable `json:"table"`
+	Comment    *string       `json:"comment"`
 }
 
 type historyTable struct {
+	Charset string          `json:"defaultCharsetName"`
 	Key     []string        `json:"primaryKeyColumnNames"`
 	Columns []historyColumn `json:"columns"`
 }
 
 type historyColumn struct {
 	Name       string   `json:"name"`
+	JDBC       int      `json:"jdbcType"`
 	Type       string   `json:"typeName"`
+	Expression string   `json:"typeExpression"`
 	Charset    string   `json:"charsetName"`
 	Length     *int     `json:"length"`
 	Scale      *int     `json:"scale"`
 	Optional   bool     `json:"optional"`
 	AutoInc    bool     `json:"autoIncremented"`
 	Generated  bool     `json:"generated"`
-	Comment    string   `json:"comment"`
+	Comment    *string  `json:"comment"`
 	HasDefault bool     `json:"hasDefaultValue"`
 	Default    *string  `json:"defaultValueExpression"`
 	Labels     []string `json:"enumValues"`
@@ -131,14 +163,21 @@ func parseHistoryRecord(raw json.RawMessage) (*HistoryEntry, error) {
 	if err := json.Unmarshal(raw, &record); err != nil {
 		return nil, err
 	}
-	if record.Position == nil {
+	if len(record.Position) == 0 || string(record.Position) == "null" {
 		return nil, errors.New("it has no position, so it is not a record of a schema history")
 	}
-	at := record.Position
+	var at historyPosition
+	if err := json.Unmarshal(record.Position, &at); err != nil {
+		return nil, err
+	}
 	entry := &HistoryEntry{
 		File: at.File, Pos: at.Pos, Event: at.Event, GTIDs: at.GTIDs,
 		Snapshot: at.Snapshot != nil && at.Snapshot != false && at.Snapshot != "false",
-		Database: record.Database, DDL: record.DDL,
+		Database: record.Database, DDL: record.DDL, Server: record.Source.Server, Time: record.Time,
+	}
+	var err error
+	if entry.Position, err = members(record.Position); err != nil {
+		return nil, err
 	}
 	for _, c := range record.TableChanges {
 		change, err := c.change()
@@ -148,6 +187,31 @@ func parseHistoryRecord(raw json.RawMessage) (*HistoryEntry, error) {
 		entry.Changes = append(entry.Changes, change)
 	}
 	return entry, nil
+}
+
+// members reads a flat JSON object in the order of its text.
+func members(object json.RawMessage) ([]Member, error) {
+	decoder := json.NewDecoder(bytes.NewReader(object))
+	if _, err := decoder.Token(); err != nil {
+		return nil, err
+	}
+	var all []Member
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			return nil, err
+		}
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return nil, err
+		}
+		text, ok := name.(string)
+		if !ok {
+			return nil, fmt.Errorf("position %s is no object", excerpt(string(object), 80))
+		}
+		all = append(all, Member{text, string(value)})
+	}
+	return all, nil
 }
 
 func (c historyChange) change() (Change, error) {
@@ -177,7 +241,13 @@ func (c historyChange) change() (Change, error) {
 	if c.Table == nil {
 		return change, fmt.Errorf("%s of %s without the table", c.Type, c.ID)
 	}
-	def := &Definition{Database: change.Database, Name: change.Table, Key: c.Table.Key, KeyKind: KeyChosen}
+	def := &Definition{
+		Database: change.Database, Name: change.Table, Key: c.Table.Key, KeyKind: KeyChosen,
+		DefaultCharset: c.Table.Charset,
+	}
+	if c.Comment != nil {
+		def.setComment(*c.Comment)
+	}
 	if len(def.Key) == 0 {
 		def.Key = nil
 	}
@@ -190,8 +260,14 @@ func (c historyChange) change() (Change, error) {
 
 func (c historyColumn) columnDef() ColumnDef {
 	def := ColumnDef{
-		Name: c.Name, Type: strings.ToUpper(c.Type), Length: -1, Scale: -1, Charset: c.Charset, Nullable: c.Optional,
-		AutoInc: c.AutoInc, Generated: c.Generated, HasDefault: c.HasDefault, Default: c.Default, Comment: c.Comment,
+		Name: c.Name, Type: c.Type, Length: -1, Scale: -1, Charset: c.Charset, Nullable: c.Optional,
+		AutoInc: c.AutoInc, Generated: c.Generated, HasDefault: c.HasDefault, Default: c.Default, JDBCType: c.JDBC,
+	}
+	if c.Comment != nil {
+		def.Comment, def.BlankComment = *c.Comment, *c.Comment == ""
+	}
+	if c.Expression != c.Type {
+		def.Expression = c.Expression
 	}
 	if c.Length != nil {
 		def.Length = *c.Length
@@ -199,13 +275,44 @@ func (c historyColumn) columnDef() ColumnDef {
 	if c.Scale != nil {
 		def.Scale = *c.Scale
 	}
-	for _, label := range c.Labels {
-		if n := len(label); n >= 2 && (label[0] == '\'' || label[0] == '"') && label[n-1] == label[0] {
-			label = label[1 : n-1]
-		}
-		def.Labels = append(def.Labels, label)
-	}
+	def.setLabels(c.Labels)
 	return def
+}
+
+// setLabels takes the labels as Debezium has them: with their quotes. A type that is neither ENUM nor SET may have kept
+// those of a column that was one.
+func (c *ColumnDef) setLabels(quoted []string) {
+	plain := c.Type == "ENUM" || c.Type == "SET"
+	if !plain {
+		c.Quoted = quoted
+		if len(quoted) == 0 {
+			c.Quoted = nil
+		}
+		return
+	}
+	for _, label := range quoted {
+		c.Labels = append(c.Labels, withoutQuotes(label))
+		plain = plain && len(label) >= 2 && label[0] == '\'' && label[len(label)-1] == '\''
+	}
+	if !plain {
+		c.Quoted = quoted
+	}
+}
+
+// EnumValues are the labels as Debezium has them (enumValues): with their quotes, none for other types. It is not to be
+// changed.
+func (c *ColumnDef) EnumValues() []string {
+	if c.Quoted != nil {
+		return c.Quoted
+	}
+	if c.Type != "ENUM" && c.Type != "SET" { // ENUM … BINARY is another type to Debezium
+		return nil
+	}
+	quoted := make([]string, len(c.Labels))
+	for i, label := range c.Labels {
+		quoted[i] = "'" + label + "'"
+	}
+	return quoted
 }
 
 // splitTableID takes "db"."table" apart; quotes inside a name are doubled.
@@ -232,4 +339,12 @@ func splitTableID(id string) (database, table string, err error) {
 		return "", "", fmt.Errorf("table id %s is not of the form \"database\".\"table\"", id)
 	}
 	return names[len(names)-2], names[len(names)-1], nil
+}
+
+// TypeExpression is Debezium's typeExpression.
+func (c *ColumnDef) TypeExpression() string {
+	if c.Expression != "" {
+		return c.Expression
+	}
+	return c.Type
 }

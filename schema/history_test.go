@@ -26,14 +26,18 @@ func TestReadHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []HistoryEntry{
-		{File: "bin.000001", Pos: 4, GTIDs: "u:1-3", Snapshot: true, DDL: "SET x"},
-		{File: "bin.000002", Pos: 4294967300, Event: 2, Database: "d", DDL: "RENAME TABLE …", Changes: []Change{
+		{File: "bin.000001", Pos: 4, GTIDs: "u:1-3", Snapshot: true, DDL: "SET x", Position: []Member{
+			{"file", `"bin.000001"`}, {"pos", "4"}, {"gtids", `"u:1-3"`}, {"snapshot", `"INITIAL"`},
+		}},
+		{File: "bin.000002", Pos: 4294967300, Event: 2, Database: "d", DDL: "RENAME TABLE …", Server: "s", Time: 1, Position: []Member{
+			{"ts_sec", "1"}, {"file", `"bin.000002"`}, {"pos", "4294967300"}, {"server_id", "1"}, {"event", "2"},
+		}, Changes: []Change{
 			{
 				Kind: AlterTable, Database: "d", Table: `n"ew`, PreviousDatabase: "e", PreviousTable: "old.x",
 				Definition: &Definition{Database: "d", Name: `n"ew`, Columns: []ColumnDef{{
 					Name: "c", Type: "ENUM", Length: 1, Scale: -1, Nullable: true, HasDefault: true, Default: &a,
-					Labels: []string{"a", "it''s"},
-				}}},
+					Labels: []string{"a", "it''s"}, Quoted: []string{"'a'", `"it''s"`}, JDBCType: 1,
+				}}, DefaultCharset: "utf8mb4"},
 			},
 			{Kind: DropTable, Database: "d", Table: "gone"},
 		}},

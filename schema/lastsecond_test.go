@@ -13,12 +13,14 @@ import (
 func TestLastSecond(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		digits := rapid.IntRange(0, 3).Draw(t, "digits")
-		datetime := &Column{Type: typeDatetime2, Meta: uint16(digits)}
-		_, decode, err := mapColumn(datetime, true)
+		table := &Table{Columns: []Column{
+			{Type: typeDatetime2, Meta: uint16(digits), Nullable: true}, {Type: typeTimestamp2, Nullable: true},
+		}}
+		_, decode, err := Modes{}.Column(table, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, decodeTimestamp, err := mapColumn(&Column{Type: typeTimestamp2}, true)
+		_, decodeTimestamp, err := Modes{}.Column(table, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

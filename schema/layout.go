@@ -14,7 +14,7 @@ type Layout struct {
 // LayoutKind is what is known.
 type LayoutKind uint8
 
-// The kinds of layouts. A nil cell is NULL with all of them and left to the decoder.
+// The kinds of layouts. A nil cell is left to the decoder; in an optional column it is null, but for LayoutMasked.
 const (
 	LayoutOther     LayoutKind = iota // nothing
 	LayoutInteger                     // the cell is a little-endian integer, the value an [Int] of the same bits
@@ -24,17 +24,8 @@ const (
 	LayoutDecimal                     // the value is [Bytes], the number that [SmallDecimal] may give in two's complement
 	LayoutDatetime                    // the value is an [Int], which [LastSecond.AppendDatetime] may write
 	LayoutTimestamp                   // as LayoutPlain, and [LastSecond.AppendTimestamp] may write it
+	LayoutMasked                      // nothing, not even that NULL is null: a nil cell has to be decoded, too
 )
-
-// Layout gives the layout of the i-th column of t.
-func (m Modes) Layout(t *Table, i int) Layout {
-	c := &t.Columns[i]
-	mapped, err := mapType(c, c.Nullable)
-	if err != nil {
-		return Layout{}
-	}
-	return mapped.layout
-}
 
 // textLayout is that of text that decode decodes: UTF-16 and some national sets of seven bits give ASCII bytes another
 // meaning.

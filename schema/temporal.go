@@ -43,9 +43,7 @@ func adjustYear(year int) int {
 }
 
 // days is the number of days from 1970-01-01; c must be ok.
-func (c civil) days() int64 {
-	return daysFrom(uint32(adjustYear(c.year)), uint32(c.month), uint32(c.day))
-}
+func (c civil) days() int64 { return daysFrom(uint32(c.year), uint32(c.month), uint32(c.day)) }
 
 // daysFrom is the number of days of a date that exists from 1970-01-01.
 func daysFrom(y, m, d uint32) int64 {
@@ -314,6 +312,18 @@ func appendFraction(dst []byte, micros, digits int) []byte {
 		micros /= 10
 	}
 	return append(dst, text[:1+digits]...)
+}
+
+// appendShortFraction writes a fraction of µs with its point, without the zeros at its end, or nothing.
+func appendShortFraction(dst []byte, micros int) []byte {
+	if micros == 0 {
+		return dst
+	}
+	digits := 6
+	for n := micros; n%10 == 0; n /= 10 {
+		digits--
+	}
+	return appendFraction(dst, micros, digits)
 }
 
 func append2(dst []byte, n int) []byte {

@@ -114,22 +114,31 @@ func TestCivil(t *testing.T) {
 }
 
 func FuzzTemporal(f *testing.F) {
-	f.Add([]byte{0x80, 0, 0, 0, 1}, uint8(0), uint8(typeDatetime2))
-	f.Add([]byte{0x7f, 0xff, 0xff, 0xff}, uint8(2), uint8(typeTime2))
-	f.Fuzz(func(t *testing.T, cell []byte, meta, typ uint8) {
+	f.Add([]byte{0x80, 0, 0, 0, 1}, uint8(0), uint8(typeDatetime2), uint8(0))
+	f.Add([]byte{0x7f, 0xff, 0xff, 0xff}, uint8(2), uint8(typeTime2), uint8(2))
+	f.Add(datetimeCell(2262, 4, 11, 23, 47, 17), uint8(0), uint8(typeDatetime2), uint8(4))
+	f.Fuzz(func(t *testing.T, cell []byte, meta, typ, mode uint8) {
 		switch typ {
 		case typeDate, typeNewDate, typeTime, typeTime2, typeDatetime, typeDatetime2, typeTimestamp, typeTimestamp2, typeYear:
 		default:
 			return
 		}
 		table := &Table{Columns: []Column{{Type: typ, Meta: uint16(meta)}}}
-		_, decode, err := Modes{}.Column(table, 0)
+		m := Modes{Time: TimeMode(mode % 5), NoTimeAdjuster: mode > 127, Invalid: func(_, _, _, _ string) {}}
+		schema, decode, err := m.Column(table, 0)
 		if err != nil {
 			return
 		}
 		var scratch Scratch
-		if v, err := call(decode, cell, &scratch); err == nil && v.Kind == Null {
-			t.Errorf("%x of type %d is null in a NOT NULL column", cell, typ)
+		v, err := call(decode, cell, &scratch)
+		if err == nil && (v.Kind == String) != (schema.Type == "string") || err == nil && v.Kind != String && v.Kind != Int {
+			t.Errorf("%x of type %d is %+v in a NOT NULL column of %s", cell, typ, v, schema.Type)
+		}
+		if v.Kind == String && !plainJSON(v.Bytes) {
+			t.Errorf("%x of type %d is %q", cell, typ, v.Bytes)
+		}
+		if err == nil && m.Time == TimeConnect && schema.Type == "int32" && schema.Name == connectTimeName && (v.Int < 0 || v.Int > 86400_000) {
+			t.Errorf("%x is %d ms of a day", cell, v.Int)
 		}
 	})
 }
