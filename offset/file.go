@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"sync"
 )
 
@@ -20,30 +19,49 @@ import (
 //	FILE.tmp   during a replacement, or after a crash in one: never read
 //	FILE.lock  locked, with the process id in it, while a process has the file open
 //
+// Each connector has an entry with its offset and, when [Offset.Side] says something, one with its side record, under
+// [Key.Side]; one replacement brings both.
+//
 // An entry is written under Connect's spelling of its key. If there is one of the same connector and prefix in another
 // spelling, which Connect would not find, it is loaded, and the next Save renames it. All other entries stay as they
 // are, in their places.
 type FileStore struct {
 	path string
 	fs   FS
+	warn func(string)
 	lock interface{ Close() error }
 
 	mu      sync.Mutex
-	disk    []byte // what the file holds; nil: there is none
+	said    map[Key]string // the side records whose offset somebody else wrote: told already
+	disk    []byte         // what the file holds; nil: there is none
 	entries []javaEntry
 	failed  error // set when it is not known any more what the file holds
 	closed  bool
 }
 
+// FileOptions are what a [FileStore] can do without.
+type FileOptions struct {
+	// FS is the file system; nil: the system's own.
+	FS FS
+	// Warn is told, once for each, of offsets that somebody else wrote, and of what that costs. It must not use the store.
+	// Nil: nobody is told.
+	Warn func(message string)
+}
+
 // OpenFile opens the store in the file at path and locks it: a second process, or a second OpenFile in this one, is
 // refused while it is open. A file that does not exist or is empty holds no offsets; anything else that is not Connect's
-// map is an error that says what to do, and so is an empty file beside a FILE.bak with content. The fsys is nil but in tests: the system's own.
-func OpenFile(path string, fsys FS) (*FileStore, error) {
+// map is an error that says what to do, and so is an empty file beside a FILE.bak with content. opts may be nil.
+func OpenFile(path string, opts *FileOptions) (*FileStore, error) {
 	if path == "" {
 		return nil, errors.New("offset.storage.file.filename is empty")
 	}
-	if fsys == nil {
-		fsys = osFS{}
+	var fsys FS = osFS{}
+	warn := func(string) {}
+	if opts != nil && opts.FS != nil {
+		fsys = opts.FS
+	}
+	if opts != nil && opts.Warn != nil {
+		warn = opts.Warn
 	}
 	real, err := fsys.Resolve(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -58,7 +76,7 @@ func OpenFile(path string, fsys FS) (*FileStore, error) {
 	if err != nil {
 		return nil, fmt.Errorf("offset file %s: %w", path, err)
 	}
-	s := &FileStore{path: path, fs: fsys, lock: lock}
+	s := &FileStore{path: path, fs: fsys, warn: warn, lock: lock, said: make(map[Key]string)}
 	if err := s.read(); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -114,7 +132,8 @@ func (s *FileStore) readFile() ([]byte, error) {
 	return data, nil
 }
 
-// Load returns the offset under key as of opening or of the last Save; it does not block.
+// Load returns the offset under key, with what counts of its side record, as of opening or of the last Save; it does not
+// block.
 func (s *FileStore) Load(ctx context.Context, key Key) (Offset, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +149,31 @@ func (s *FileStore) Load(ctx context.Context, key Key) (Offset, error) {
 		return Offset{}, fmt.Errorf("offset file %s, entry %s: %w; nothing is started, because starting without the offset would lose or repeat changes. "+
 			"Put the content before the last write back (cp %s.bak %s), or a backup, or %s", s.path, s.entries[at].key, err, s.path, s.path, HowToDelete)
 	}
-	return o, nil
+	if o.IsZero() {
+		return o, nil // deleted: nothing is to be gone on with
+	}
+	side := s.exact(key.Side())
+	with, ours, err := o.ReadSide(side)
+	if err != nil {
+		return Offset{}, fmt.Errorf("offset file %s, entry %s: %w; nothing is started, because undecided XA transactions may be noted there. "+
+			"Put the content before the last write back (cp %s.bak %s), or a backup", s.path, key.Side(), err, s.path, s.path)
+	}
+	if told := string(side) + with.String(); !ours && s.said[key] != told {
+		s.said[key] = told
+		s.warn(fmt.Sprintf("offset file %s: %s", s.path, ForeignSide(key, with, side)))
+	}
+	return with, nil
+}
+
+// exact gives the value under a key in its one spelling; nil for none.
+func (s *FileStore) exact(key Key) []byte {
+	name := key.Append(nil)
+	for _, e := range s.entries {
+		if bytes.Equal(e.key, name) {
+			return e.value
+		}
+	}
+	return nil
 }
 
 // find gives the index of the entry of key: Connect's spelling before any other, -1 for none.
@@ -158,18 +201,21 @@ func (s *FileStore) usable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Save replaces the file by one with o under key. It blocks until the new file is on the disk; ctx is looked at only
+// Save replaces the file by one with o under key and, if o has a Side, its side record. It blocks until the new file is on the disk; ctx is looked at only
 // before the work begins. If the file was changed by somebody else since it was read, Save refuses.
 func (s *FileStore) Save(ctx context.Context, key Key, o Offset) error {
 	if o.IsZero() {
 		return fmt.Errorf("offset file %s: refusing to store an empty offset for %s", s.path, key)
+	}
+	if err := key.Check(); err != nil {
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.usable(ctx); err != nil {
 		return err
 	}
-	entries := s.with(key, o.Append(nil))
+	entries := s.with(key, o)
 	data := appendJavaMap(make([]byte, 0, len(s.disk)+512), entries)
 	if bytes.Equal(data, s.disk) {
 		return nil
@@ -184,20 +230,38 @@ func (s *FileStore) Save(ctx context.Context, key Key, o Offset) error {
 	return nil
 }
 
-// with gives the entries with one value changed or added, and no other spelling of the key left.
-func (s *FileStore) with(key Key, value []byte) []javaEntry {
-	entry := javaEntry{key.Append(nil), value}
+// with gives the entries with an offset and its side record changed or added, and no other spelling of the key left.
+func (s *FileStore) with(key Key, o Offset) []javaEntry {
+	stored := Offset{}
 	at := s.find(key)
-	if at < 0 {
-		return append(slices.Clone(s.entries), entry)
+	if at >= 0 {
+		if before, err := Parse(s.entries[at].value); err == nil {
+			stored = before
+		}
 	}
-	var entries []javaEntry
+	offset := javaEntry{key.Append(nil), o.Append(nil)}
+	side := javaEntry{key: key.Side().Append(nil)}
+	side.value = o.AppendSide(nil, stored, s.exact(key.Side()))
+
+	entries := make([]javaEntry, 0, len(s.entries)+2)
+	hasSide := side.value == nil // none is written: an old one stays and does not count
 	for i, e := range s.entries {
-		if i == at {
-			entries = append(entries, entry)
-		} else if k, ok := ParseKey(e.key); !ok || k != key {
+		switch k, ok := ParseKey(e.key); {
+		case i == at:
+			entries = append(entries, offset)
+		case ok && k == key: // another spelling
+		case side.value != nil && bytes.Equal(e.key, side.key):
+			entries = append(entries, side)
+			hasSide = true
+		default:
 			entries = append(entries, e)
 		}
+	}
+	if at < 0 {
+		entries = append(entries, offset)
+	}
+	if !hasSide {
+		entries = append(entries, side)
 	}
 	return entries
 }

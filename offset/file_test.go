@@ -17,7 +17,12 @@ import (
 
 func openTestFile(t testing.TB, path string, f FS) *FileStore {
 	t.Helper()
-	s, err := OpenFile(path, f)
+	return openTestFileWith(t, path, &FileOptions{FS: f})
+}
+
+func openTestFileWith(t testing.TB, path string, opts *FileOptions) *FileStore {
+	t.Helper()
+	s, err := OpenFile(path, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,24 +397,29 @@ func (d *disk) crashed() []*disk {
 func TestI9_PowerFailureAtAnyMoment(t *testing.T) {
 	const path = "/data/connect.offsets"
 	moments, outcomes := 0, map[int64]int{}
+	noted := func(pos int) Offset {
+		o := at(pos)
+		o.Side, o.Done = &Side{Server: uuidA, XA: []Prepared{prepared(pos)}}, int64(pos)
+		return o
+	}
 	for _, noLinks := range []bool{false, true} {
 		for left := 0; ; left++ {
 			finished := false
-			for torn := 0; ; torn++ {
+			for torn := 0; ; torn += 1 + torn/20 { // every byte at the beginning, then ever larger steps
 				d := newDisk()
 				d.noLinks = noLinks
 				s := openTestFile(t, path, d)
-				save(t, s, orders, at(1))
-				save(t, s, orders, at(2))
+				save(t, s, orders, noted(1))
+				save(t, s, orders, noted(2))
 				d.left, d.torn = left, torn
-				err := s.Save(t.Context(), orders, at(3))
+				err := s.Save(t.Context(), orders, noted(3))
 				finished = err == nil
 				if err != nil && !errors.Is(err, errPower) {
 					t.Fatal(err)
 				}
 				for _, after := range d.crashed() {
 					moments++
-					again, openErr := OpenFile(path, after)
+					again, openErr := OpenFile(path, &FileOptions{FS: after})
 					if openErr != nil {
 						t.Fatalf("power gone after %d calls and %d bytes: %v", left, torn, openErr)
 					}
@@ -420,8 +430,12 @@ func TestI9_PowerFailureAtAnyMoment(t *testing.T) {
 					if o.Pos != 3 && (o.Pos != 2 || finished) {
 						t.Fatalf("power gone after %d calls and %d bytes (Save: %v): offset is %s", left, torn, err, o)
 					}
+					// The side record is of the same moment.
+					if o.Side == nil || !slices.Equal(o.Side.XA, noted(int(o.Pos)).Side.XA) || o.Done != o.Pos {
+						t.Fatalf("power gone after %d calls and %d bytes (Save: %v): offset is %s, beside it %+v, %d done", left, torn, err, o, o.Side, o.Done)
+					}
 					outcomes[o.Pos]++
-					save(t, again, orders, at(4)) // and it goes on
+					save(t, again, orders, noted(4)) // and it goes on
 				}
 				if torn > len(d.nodes[path].data) || finished {
 					break

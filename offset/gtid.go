@@ -1,12 +1,10 @@
 package offset
 
 import (
-	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -18,15 +16,23 @@ const MaxGTIDNumber = math.MaxInt64 - 1
 const maxTag = 32
 
 // GTID names one transaction: the server that first committed it, an optional tag (MySQL 8.3 and later) and a number
-// from 1 to [MaxGTIDNumber]. It is comparable with ==; Tag is lower case.
+// from 1 to [MaxGTIDNumber]. On MariaDB it is a domain, the server and a sequence number, with Source and Tag empty. It
+// is comparable with ==; Tag is lower case.
 type GTID struct {
 	Source [16]byte
 	Tag    string
 	Number int64
+
+	MariaDB        bool
+	Domain, Server uint32 // of MariaDB
 }
 
-// ParseGTID reads "uuid:number" or "uuid:tag:number" as the server writes it; upper case is accepted.
+// ParseGTID reads "uuid:number" or "uuid:tag:number" as MySQL writes it, upper case too, or MariaDB's
+// "domain-server-sequence".
 func ParseGTID(text string) (GTID, error) {
+	if isMariaGTID(strings.TrimSpace(text)) {
+		return parseMariaGTID(strings.TrimSpace(text))
+	}
 	set, err := ParseGTIDSet(text)
 	if err != nil {
 		return GTID{}, fmt.Errorf("GTID %q: %w", text, err)
@@ -43,6 +49,9 @@ func ParseGTID(text string) (GTID, error) {
 
 // Append appends the server's text of g to dst.
 func (g GTID) Append(dst []byte) []byte {
+	if g.MariaDB {
+		return appendMariaGTID(dst, g)
+	}
 	dst = appendUUID(dst, g.Source)
 	dst = append(dst, ':')
 	if g.Tag != "" {
@@ -55,94 +64,17 @@ func (g GTID) Append(dst []byte) []byte {
 // String is the server's text of g.
 func (g GTID) String() string { return string(g.Append(nil)) }
 
-// GTIDSet is an immutable set of GTIDs, safe to copy, to keep and to use from several goroutines. The zero value is the
-// absent set (a position without GTIDs), which is not the same as a set that is present and empty: an offset with the
-// latter still says that the server has GTIDs.
-//
-// The set holds a shared, never changed base and, beside it, one interval of the base whose end has moved. So [GTIDSet.Add]
-// of the next number, the usual case of a replication stream, copies three words and allocates nothing.
-type GTIDSet struct {
-	base *gtidBase
-	src  int32 // with last: the source in base …
-	iv   int32 // … and its interval that ends at last
-	last int64 // 0: base is all
-}
-
-// gtidBase holds the sources by UUID, then tag; none is empty.
-type gtidBase struct{ sources []gtidSource }
-
-// gtidSource holds the numbers of one source and tag: ascending intervals with a gap between each two.
-type gtidSource struct {
-	id        [16]byte
-	tag       string
-	intervals []gtidInterval
+// Origin is the text that gtid.source.includes and gtid.source.excludes are matched with: the UUID, on MariaDB
+// "domain-server".
+func (g GTID) Origin() string {
+	if g.MariaDB {
+		return mariaOrigin(g)
+	}
+	return string(appendUUID(nil, g.Source))
 }
 
 // gtidInterval holds the numbers first to last, both included.
 type gtidInterval struct{ first, last int64 }
-
-func (s *gtidSource) compare(id [16]byte, tag string) int {
-	for i, b := range s.id {
-		if b != id[i] {
-			return cmp.Compare(b, id[i])
-		}
-	}
-	return strings.Compare(s.tag, tag)
-}
-
-// EmptyGTIDSet is the set that is present and has no members: what a server with GTIDs has before its first transaction.
-func EmptyGTIDSet() GTIDSet { return GTIDSet{base: &gtidBase{}} }
-
-// ParseGTIDSet reads a set as the server accepts it: UUIDs in any case, with or without dashes or in braces, tags,
-// intervals in any order and overlapping, blanks and newlines around all of them. Empty text gives the set that is
-// present and empty.
-func ParseGTIDSet(text string) (GTIDSet, error) {
-	var sources []gtidSource
-	for item := range strings.SplitSeq(text, ",") {
-		item = strings.TrimSpace(item)
-		if item == "" {
-			continue
-		}
-		var err error
-		if sources, err = parseSource(sources, item); err != nil {
-			return GTIDSet{}, err
-		}
-	}
-	return GTIDSet{base: &gtidBase{sources: normalise(sources)}}, nil
-}
-
-// parseSource reads uuid{:[tag:]interval}: a tag holds for the intervals that follow it, up to the next one.
-func parseSource(sources []gtidSource, item string) ([]gtidSource, error) {
-	parts := strings.Split(item, ":")
-	id, err := parseUUID(strings.TrimSpace(parts[0]))
-	if err != nil {
-		return nil, fmt.Errorf("GTID set: %w in %q", err, item)
-	}
-	s := gtidSource{id: id}
-	for _, part := range parts[1:] {
-		part = strings.TrimSpace(part)
-		if part == "" {
-			return nil, fmt.Errorf("GTID set: empty interval in %q", item)
-		}
-		if c := part[0]; c < '0' || c > '9' {
-			tag, err := parseTag(part)
-			if err != nil {
-				return nil, fmt.Errorf("GTID set: %w in %q", err, item)
-			}
-			sources = append(sources, s)
-			s = gtidSource{id: id, tag: tag}
-			continue
-		}
-		iv, err := parseInterval(part)
-		if err != nil {
-			return nil, fmt.Errorf("GTID set: %w in %q", err, item)
-		}
-		if iv.first <= iv.last { // the server takes 5-3 as no number at all
-			s.intervals = append(s.intervals, iv)
-		}
-	}
-	return append(sources, s), nil
-}
 
 func parseUUID(text string) (id [16]byte, err error) {
 	bad := func() ([16]byte, error) { return id, fmt.Errorf("no UUID: %q", text) }
@@ -207,244 +139,6 @@ func parseNumber(text string) (int64, error) {
 	}
 	return int64(n), nil
 }
-
-// normalise sorts sources and their intervals, joins what meets and leaves out what is empty. It uses the memory of its
-// argument.
-func normalise(sources []gtidSource) []gtidSource {
-	slices.SortStableFunc(sources, func(a, b gtidSource) int { return a.compare(b.id, b.tag) })
-	out := sources[:0]
-	for _, s := range sources {
-		if len(s.intervals) == 0 {
-			continue
-		}
-		if n := len(out); n > 0 && out[n-1].compare(s.id, s.tag) == 0 {
-			out[n-1].intervals = append(out[n-1].intervals, s.intervals...)
-			continue
-		}
-		out = append(out, s)
-	}
-	for i := range out {
-		out[i].intervals = joinIntervals(out[i].intervals)
-	}
-	return out
-}
-
-func joinIntervals(ivs []gtidInterval) []gtidInterval {
-	slices.SortFunc(ivs, func(a, b gtidInterval) int { return cmp.Compare(a.first, b.first) })
-	out := ivs[:1]
-	for _, iv := range ivs[1:] {
-		if last := &out[len(out)-1]; iv.first <= last.last+1 {
-			last.last = max(last.last, iv.last)
-		} else {
-			out = append(out, iv)
-		}
-	}
-	return out
-}
-
-// IsAbsent reports whether there is no set at all, as on a server without GTIDs.
-func (g GTIDSet) IsAbsent() bool { return g.base == nil }
-
-// IsEmpty reports whether the set has no members; the absent set has none either.
-func (g GTIDSet) IsEmpty() bool { return g.base == nil || len(g.base.sources) == 0 }
-
-// sources gives all sources with the moved end applied. The result is shared and must not be changed.
-func (g GTIDSet) sources() []gtidSource {
-	if g.base == nil {
-		return nil
-	}
-	if g.last == 0 {
-		return g.base.sources
-	}
-	sources := slices.Clone(g.base.sources)
-	s := &sources[g.src]
-	s.intervals = slices.Clone(s.intervals)
-	s.intervals[g.iv].last = g.last
-	return sources
-}
-
-// Add returns the set with id in it. It allocates nothing when id is the next number after an interval and is not
-// followed by an interval that it meets, and no other interval was extended since the last allocation: what a stream
-// from one server does. Otherwise it copies the list of sources. Adding to the absent set gives a present one.
-func (g GTIDSet) Add(id GTID) GTIDSet {
-	if g.last != 0 && id.Number == g.last+1 {
-		s := &g.base.sources[g.src]
-		if s.id == id.Source && s.tag == id.Tag && s.endsBefore(int(g.iv), id.Number) {
-			g.last = id.Number
-			return g
-		}
-	}
-	return g.addSlow(id)
-}
-
-// endsBefore reports whether interval i can be extended up to n without meeting the next one.
-func (s *gtidSource) endsBefore(i int, n int64) bool {
-	return i+1 == len(s.intervals) || s.intervals[i+1].first > n+1
-}
-
-func (g GTIDSet) addSlow(id GTID) GTIDSet {
-	if g.Contains(id) {
-		return g
-	}
-	sources := g.sources()
-	at, found := findSource(sources, id.Source, id.Tag)
-	if !found {
-		added := gtidSource{id: id.Source, tag: id.Tag, intervals: []gtidInterval{{id.Number, id.Number}}}
-		return GTIDSet{base: &gtidBase{sources: slices.Insert(slices.Clone(sources), at, added)}}
-	}
-	s := &sources[at]
-	i, _ := slices.BinarySearchFunc(s.intervals, id.Number, func(iv gtidInterval, n int64) int { return cmp.Compare(iv.first, n) })
-	// s.intervals[i-1] lies before id, s.intervals[i] after it.
-	if i > 0 && s.intervals[i-1].last+1 == id.Number && s.endsBefore(i-1, id.Number) {
-		base := g.base
-		if g.last != 0 {
-			base = &gtidBase{sources: sources}
-		}
-		return GTIDSet{base: base, src: int32(at), iv: int32(i - 1), last: id.Number}
-	}
-	sources = slices.Clone(sources)
-	ivs := slices.Insert(slices.Clone(s.intervals), i, gtidInterval{id.Number, id.Number})
-	sources[at].intervals = joinIntervals(ivs)
-	return GTIDSet{base: &gtidBase{sources: sources}}
-}
-
-func findSource(sources []gtidSource, id [16]byte, tag string) (int, bool) {
-	return slices.BinarySearchFunc(sources, id, func(s gtidSource, id [16]byte) int { return s.compare(id, tag) })
-}
-
-// Contains reports whether id is in the set.
-func (g GTIDSet) Contains(id GTID) bool {
-	if g.base == nil {
-		return false
-	}
-	at, found := findSource(g.base.sources, id.Source, id.Tag)
-	if !found {
-		return false
-	}
-	s := &g.base.sources[at]
-	i, exact := slices.BinarySearchFunc(s.intervals, id.Number, func(iv gtidInterval, n int64) int { return cmp.Compare(iv.first, n) })
-	if exact {
-		return true
-	}
-	if i == 0 {
-		return false
-	}
-	last := s.intervals[i-1].last
-	if g.last != 0 && int(g.src) == at && int(g.iv) == i-1 {
-		last = g.last
-	}
-	return id.Number <= last
-}
-
-// ContainsSet reports whether every member of o is in g.
-func (g GTIDSet) ContainsSet(o GTIDSet) bool { return o.Subtract(g).IsEmpty() }
-
-// Equal reports whether both have the same members and are both present or both absent.
-func (g GTIDSet) Equal(o GTIDSet) bool {
-	if g == o {
-		return true
-	}
-	if g.IsAbsent() || o.IsAbsent() {
-		return false
-	}
-	return slices.EqualFunc(g.sources(), o.sources(), func(a, b gtidSource) bool {
-		return a.id == b.id && a.tag == b.tag && slices.Equal(a.intervals, b.intervals)
-	})
-}
-
-// Union returns the set of all that is in g or o; it is absent only if both are.
-func (g GTIDSet) Union(o GTIDSet) GTIDSet {
-	if g.IsAbsent() {
-		return o
-	}
-	if o.IsEmpty() {
-		return g
-	}
-	var all []gtidSource
-	for _, s := range slices.Concat(g.sources(), o.sources()) {
-		s.intervals = slices.Clone(s.intervals) // normalise works in place
-		all = append(all, s)
-	}
-	return GTIDSet{base: &gtidBase{sources: normalise(all)}}
-}
-
-// Subtract returns the set of all that is in g and not in o; it is absent if g is.
-func (g GTIDSet) Subtract(o GTIDSet) GTIDSet {
-	if g.IsEmpty() || o.IsEmpty() {
-		return g
-	}
-	others := o.sources()
-	var left []gtidSource
-	for _, s := range g.sources() {
-		if at, found := findSource(others, s.id, s.tag); found {
-			s.intervals = subtractIntervals(s.intervals, others[at].intervals)
-		}
-		if len(s.intervals) > 0 {
-			left = append(left, s)
-		}
-	}
-	return GTIDSet{base: &gtidBase{sources: left}}
-}
-
-func subtractIntervals(from, minus []gtidInterval) []gtidInterval {
-	var out []gtidInterval
-	for _, iv := range from {
-		for len(minus) > 0 && minus[0].last < iv.first {
-			minus = minus[1:]
-		}
-		for _, m := range minus {
-			if m.first > iv.last {
-				break
-			}
-			if m.first > iv.first {
-				out = append(out, gtidInterval{iv.first, m.first - 1})
-			}
-			iv.first = m.last + 1
-		}
-		if iv.first <= iv.last {
-			out = append(out, iv)
-		}
-	}
-	return out
-}
-
-// Append appends the server's canonical text without its newlines, which is how Debezium stores it: sources by UUID,
-// the untagged numbers of a source first, then its tags by name. The absent set gives nothing, like the empty one.
-func (g GTIDSet) Append(dst []byte) []byte {
-	if g.base == nil {
-		return dst
-	}
-	var before *gtidSource
-	for i := range g.base.sources {
-		s := &g.base.sources[i]
-		if before == nil || before.id != s.id {
-			if before != nil {
-				dst = append(dst, ',')
-			}
-			dst = appendUUID(dst, s.id)
-		}
-		before = s
-		if s.tag != "" {
-			dst = append(dst, ':')
-			dst = append(dst, s.tag...)
-		}
-		for j, iv := range s.intervals {
-			if g.last != 0 && int(g.src) == i && int(g.iv) == j {
-				iv.last = g.last
-			}
-			dst = append(dst, ':')
-			dst = strconv.AppendInt(dst, iv.first, 10)
-			if iv.last != iv.first {
-				dst = append(dst, '-')
-				dst = strconv.AppendInt(dst, iv.last, 10)
-			}
-		}
-	}
-	return dst
-}
-
-// String is the text that [GTIDSet.Append] appends.
-func (g GTIDSet) String() string { return string(g.Append(nil)) }
 
 func appendUUID(dst []byte, id [16]byte) []byte {
 	for i, b := range id {

@@ -26,6 +26,7 @@ func TestJavaMapIsWrittenAsJavaDoes(t *testing.T) {
 	sizes := map[string]int{
 		"m0.dat": 0, "m1.dat": 1, "m2.dat": 2, "m12.dat": 12, "m13.dat": 13, "m25.dat": 25, "m49.dat": 49,
 		"connect-01-started.dat": 1, "connect-09-two-connectors.dat": 2, "connect-10-deleted.dat": 2,
+		"connect-side-record.dat": 2,
 	}
 	for name, size := range sizes {
 		t.Run(name, func(t *testing.T) {

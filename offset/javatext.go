@@ -6,28 +6,39 @@ import (
 	"unicode/utf8"
 )
 
-// hashMapOrder gives the indexes of names in the iteration order of a java.util.HashMap into which they were put in
+// hashOrder gives the indexes of names in the iteration order of a new java.util.HashMap into which they were put in
 // the order given. Names must differ.
 //
 // The bucket of a name is its spread String.hashCode modulo the table's size, which is 16, doubles when more than three
-// quarters are taken or a ninth name comes to one bucket, and never shrinks. Members of one bucket keep their order.
-func hashMapOrder(names []string) []int {
+// quarters are taken or, below 64, a ninth name comes to one bucket, and never shrinks. Members of one bucket keep their
+// order. (From 64 on Java makes a tree of nine in one bucket and orders those nine otherwise. Readers do not mind the
+// order, and nine of so few names meet only on purpose.)
+func hashOrder(names []string) []int {
+	hashes := make([]uint32, len(names))
+	for i, name := range names {
+		hashes[i] = javaHash(name)
+	}
+	return bucketOrder(hashes)
+}
+
+// bucketOrder is hashOrder of hash codes, which it changes.
+func bucketOrder(hashes []uint32) []int {
 	const overfull, treeLimit = 8, 64
 	size := 16
-	hashes := make([]uint32, len(names))
-	order := make([]int, len(names))
-	for i, name := range names {
-		h := javaHash(name)
-		hashes[i] = h ^ h>>16
+	order := make([]int, len(hashes))
+	for i := range hashes {
+		hashes[i] ^= hashes[i] >> 16
 		order[i] = i
-		alike := 0
-		for _, other := range hashes[:i] {
-			if (other^hashes[i])&uint32(size-1) == 0 {
-				alike++
+		if size < treeLimit {
+			alike := 0
+			for _, other := range hashes[:i] {
+				if (other^hashes[i])&uint32(size-1) == 0 {
+					alike++
+				}
 			}
-		}
-		if alike >= overfull && size < treeLimit {
-			size *= 2
+			if alike >= overfull {
+				size *= 2
+			}
 		}
 		if i+1 > size/4*3 {
 			size *= 2

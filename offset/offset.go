@@ -1,23 +1,22 @@
 // Package offset knows which position is safe to restart from, its exact bytes, and where it is kept.
 //
-// An [Offset] is Debezium's MySQL source offset, read and written exactly as Kafka Connect stores it. A [Tracker] says
-// which offset is safe: the newest one such that every record up to it is acknowledged. A [Store] keeps the offsets of
-// many connectors in one place; [FileStore] is Connect's standalone file.
+// An [Offset] is Debezium's MySQL or MariaDB source offset, read and written exactly as Kafka Connect stores it. What that
+// text cannot say is its [Side], kept in a record of our own beside it. A [Tracker] says which offset is safe: the newest
+// one such that every record up to it is acknowledged. A [Store] keeps the offsets of many connectors in one place;
+// [FileStore] is Connect's standalone file.
 package offset
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
-	"strings"
 )
 
-// Offset is Debezium's MySQL source offset: the position at which a restart begins, and how much to skip there. It is
-// a small value; copies are cheap and share the immutable GTID set. The zero value is no offset at all.
+// Offset is Debezium's source offset of a MySQL or MariaDB server: the position at which a restart begins, and how much to
+// skip there. It is a small value; copies are cheap and share the immutable GTID set and Side. The zero value is no offset
+// at all.
 type Offset struct {
 	TsSec    int64    // seconds since the epoch of the event's source time; 0: not written
 	File     string   // binlog file to restart in
@@ -27,12 +26,11 @@ type Offset struct {
 	ServerID int64    // server_id of the last event's header; 0: not written
 	Event    int64    // events after and including BEGIN already done; 0: not written
 	Extra    []Member // further members of a stored offset (snapshot, transaction_id …), in the order read; not to be changed
-}
 
-// Member is a member of a stored offset that Offset has no field for.
-type Member struct {
-	Name  string
-	Value string // JSON text: a string, number, boolean or null
+	// What the text of an offset cannot say. It does not count for Equal, but for Same, and is not in the text; a [Store]
+	// keeps it in the side record.
+	Side *Side // nil: nothing is known
+	Done int64 // rows of the XA transaction Side.Open that are given out
 }
 
 // IsZero reports whether o says nothing: what Load returns when nothing is stored.
@@ -41,27 +39,16 @@ func (o Offset) IsZero() bool {
 		o.GTIDs.IsAbsent() && len(o.Extra) == 0
 }
 
-// Equal reports whether both would be stored with the same members.
+// Equal reports whether both would be stored with the same members. The order of Extra does not count: it shows only
+// where two members share a bucket of a Java map.
 func (o Offset) Equal(p Offset) bool {
 	return o.TsSec == p.TsSec && o.File == p.File && o.Pos == p.Pos && o.Row == p.Row && o.ServerID == p.ServerID &&
-		o.Event == p.Event && o.GTIDs.Equal(p.GTIDs) && slices.Equal(o.Extra, p.Extra)
+		o.Event == p.Event && o.GTIDs.Equal(p.GTIDs) && sameMembers(o.Extra, p.Extra)
 }
 
-// Member gives a member of Extra by name: the content of a string, the JSON text of anything else. A member that is
-// null counts as not there.
-func (o Offset) Member(name string) (string, bool) {
-	for _, m := range o.Extra {
-		if m.Name != name || m.Value == "null" {
-			continue
-		}
-		var s string
-		if json.Unmarshal([]byte(m.Value), &s) == nil {
-			return s, true
-		}
-		return m.Value, true
-	}
-	return "", false
-}
+// Same reports whether saving p after o would change nothing: besides being Equal, they share their Side and have the
+// same rows Done. Inside an XA transaction that is given out, offsets are Equal and only Done moves.
+func (o Offset) Same(p Offset) bool { return o.Side == p.Side && o.Done == p.Done && o.Equal(p) }
 
 // Parse reads the text of a stored offset. Nothing, null and {} are no offset: the zero value. Anything else must be
 // one flat JSON object that names file and pos, with whole numbers where Debezium has them; a repeated member counts
@@ -126,82 +113,11 @@ func parse(text []byte) (Offset, error) {
 	return o, nil
 }
 
-// parseMembers reads one flat object. Strings are written again as Connect would write them.
-func parseMembers(text []byte) ([]Member, error) {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	tok, err := dec.Token()
-	if err != nil {
-		return nil, notJSON(err)
-	}
-	if tok != json.Delim('{') {
-		return nil, errors.New("it is not a JSON object")
-	}
-	var members []Member
-	for dec.More() {
-		tok, err := dec.Token()
-		if err != nil {
-			return nil, notJSON(err)
-		}
-		m := Member{Name: tok.(string)} // the decoder lets nothing else stand for a name
-		var raw json.RawMessage
-		if err := dec.Decode(&raw); err != nil {
-			return nil, notJSON(err)
-		}
-		switch raw[0] {
-		case '{', '[':
-			return nil, fmt.Errorf("member %q is not a plain value", m.Name)
-		case '"':
-			var s string
-			if err := json.Unmarshal(raw, &s); err != nil {
-				return nil, notJSON(err)
-			}
-			m.Value = string(appendJSONString(nil, s))
-		default:
-			m.Value = string(raw)
-		}
-		if i := slices.IndexFunc(members, func(o Member) bool { return o.Name == m.Name }); i >= 0 {
-			members[i] = m
-		} else {
-			members = append(members, m)
-		}
-	}
-	if _, err := dec.Token(); err != nil {
-		return nil, notJSON(err)
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, errors.New("something follows the JSON object")
-	}
-	return members, nil
-}
-
 func notJSON(err error) error {
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the JSON text ends too early")
 	}
 	return fmt.Errorf("it is not JSON: %w", err)
-}
-
-func (m Member) text() (string, error) {
-	if m.Value == "null" {
-		return "", nil
-	}
-	var s string
-	if err := json.Unmarshal([]byte(m.Value), &s); err != nil {
-		return "", fmt.Errorf("member %q is %s, not a string", m.Name, m.Value)
-	}
-	return s, nil
-}
-
-// number reads a whole number. Debezium casts to Long, so 1.0 and "1" would stop it as well.
-func (m Member) number() (int64, error) {
-	if m.Value == "null" {
-		return 0, nil
-	}
-	n, err := strconv.ParseInt(m.Value, 10, 64)
-	if err != nil || n < 0 {
-		return 0, fmt.Errorf("member %q is %s, not a whole number from 0 to 2^63-1", m.Name, m.Value)
-	}
-	return n, nil
 }
 
 // Append appends the exact text that Kafka Connect stores for o: compact JSON with the members in the iteration order
@@ -237,71 +153,19 @@ func (o Offset) Append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// appendHashed writes any set of members by the general rule. Members that share a bucket keep the order in which
-// Debezium puts them: its own first, server_id before event, then the others as they were read.
+// appendHashed writes any set of members by the general rule.
 func (o Offset) appendHashed(dst []byte) []byte {
-	members := make([]Member, 0, 7+len(o.Extra))
-	number := func(name string, n int64) {
-		if n != 0 {
-			members = append(members, Member{name, strconv.FormatInt(n, 10)})
-		}
-	}
-	if !o.GTIDs.IsAbsent() {
-		members = append(members, Member{"gtids", `"` + o.GTIDs.String() + `"`})
-	}
-	members = append(members, Member{"file", string(appendJSONString(nil, o.File))}, Member{"pos", strconv.FormatInt(o.Pos, 10)})
-	number("row", o.Row)
-	number("server_id", o.ServerID)
-	number("event", o.Event)
-	number("ts_sec", o.TsSec)
-	members = append(members, o.Extra...)
-
-	names := make([]string, len(members))
-	for i, m := range members {
-		names[i] = m.Name
-	}
 	dst = append(dst, '{')
-	for i, at := range hashMapOrder(names) {
+	for i, m := range o.Members() {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendJSONString(dst, members[at].Name)
+		dst = appendJSONString(dst, m.Name)
 		dst = append(dst, ':')
-		dst = append(dst, members[at].Value...)
+		dst = append(dst, m.Value...)
 	}
 	return append(dst, '}')
 }
 
 // String is the text that [Offset.Append] appends.
 func (o Offset) String() string { return string(o.Append(nil)) }
-
-// Before reports whether o lies before p in the binlog of one server: by number of the file, position, event and row.
-// The second result is false if that cannot be said, because the files are not numbered alike ("mysql-bin.000009" and
-// "binlog.000010"). Whether both offsets are from the same server, the caller has to know; across servers only the
-// GTID sets can be compared.
-func (o Offset) Before(p Offset) (before, comparable bool) {
-	base, number, ok := fileNumber(o.File)
-	base2, number2, ok2 := fileNumber(p.File)
-	if !ok || !ok2 || base != base2 {
-		return false, false
-	}
-	switch {
-	case number != number2:
-		return number < number2, true
-	case o.Pos != p.Pos:
-		return o.Pos < p.Pos, true
-	case o.Event != p.Event:
-		return o.Event < p.Event, true
-	}
-	return o.Row < p.Row, true
-}
-
-// fileNumber splits a binlog file name: the number grows by more digits after .999999.
-func fileNumber(file string) (base string, number uint64, ok bool) {
-	dot := strings.LastIndexByte(file, '.')
-	if dot < 0 {
-		return "", 0, false
-	}
-	number, err := strconv.ParseUint(file[dot+1:], 10, 64)
-	return file[:dot], number, err == nil
-}

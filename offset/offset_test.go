@@ -66,7 +66,7 @@ func TestMemberOrder(t *testing.T) {
 		}
 		names := strings.Split(put, " ")
 		var got []string
-		for _, i := range hashMapOrder(names) {
+		for _, i := range hashOrder(names) {
 			got = append(got, names[i])
 		}
 		if got := strings.Join(got, " "); got != want {

@@ -11,12 +11,15 @@ import (
 // Store keeps the offsets of many connectors in one place, a file or a topic. What it holds of other connectors stays
 // as it is. A store is safe for concurrent use, and the pipelines of one process share one instance.
 type Store interface {
-	// Load returns the offset stored under key, or the zero Offset if there is none. It blocks on reading the place
-	// anew where others may have written to it. An entry that is there and cannot be read is an error, never "none".
+	// Load returns the offset stored under key, or the zero Offset if there is none. Its Side is what counts of the side
+	// record beside it; if somebody else stored the offset since, that is nothing and the store says so once. It blocks on
+	// reading the place anew where others may have written to it. An entry that is there and cannot be read is an error,
+	// never "none".
 	Load(ctx context.Context, key Key) (Offset, error)
 
-	// Save stores o under key and returns when it is durable; only then it is stored. The zero Offset is refused. After
-	// an error the old or the new offset is stored, and whole. Only an offset that a [Tracker] calls safe may be saved.
+	// Save stores o under key, with its side record unless its Side is nil, and returns when both are durable; only then it
+	// is stored. The zero Offset and keys that [Key.Check] refuses are refused. After an error the old or the new offset is
+	// stored, and whole. Only an offset that a [Tracker] calls safe may be saved.
 	Save(ctx context.Context, key Key, o Offset) error
 
 	// Close gives the place free for other processes. The store must not be used afterwards.

@@ -331,3 +331,29 @@ func BenchmarkTracker(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(seqs)), "ns/record")
 }
+
+// What an offset has beside its text goes through, and costs nothing more.
+func TestTrackerPassesSidesThrough(t *testing.T) {
+	tracker := NewTracker(64)
+	o := inside(4)
+	allocs := testing.AllocsPerRun(500, func() {
+		o.Done++
+		seq, err := tracker.Sent(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tracker.Acked(seq); err != nil {
+			t.Fatal(err)
+		}
+	})
+	safe, ok := tracker.Safe()
+	if allocs != 0 || !ok || safe.Side != o.Side || safe.Done != o.Done {
+		t.Errorf("%v allocations, %v, %+v", allocs, ok, safe)
+	}
+	// A boundary that is equal in its text is still the newest.
+	o.Done = 9999
+	tracker.Boundary(o)
+	if safe, _ := tracker.Safe(); !safe.Same(o) {
+		t.Errorf("%+v", safe)
+	}
+}
