@@ -24,27 +24,33 @@ import (
 // Offsets are counted as Debezium counts them: inside a transaction the position of its BEGIN and the number of events
 // from there on, outside the end of the last event. `gtids` has whole transactions only (I4).
 type assembler struct {
-	captured func(database, table string) bool
-	queries  bool // keep the texts of ROWS_QUERY
-	tables   tables
-	warn     func(string)
+	captured     func(database, table string) bool
+	queries      bool // keep the texts of ROWS_QUERY
+	transactions bool // give out Begin
+	skipDDL      bool // Config.SkipUnparseableDDL
+	filtered     bool // Config.Filtered
+	sources      func(source string) bool
+	sourceRows   bool
+	tables       tables
+	defs         *definitions
+	warn         func(string)
 
 	warnedText bool // of changes logged as text that may reach captured tables
+	warnedDDL  bool // of DDL that could not be understood
 
-	format format
-	file   string
-	start  int64 // of the event being handled, in file; of the payload event inside one
-	next   int64 // its end: where the next one is due
-	left   int64 // the end of the file before this one
-	jumps  bool  // the stream leaves transactions out, so positions may jump by any length
+	spot
+	left  int64         // the end of the file before this one
+	jumps bool          // the stream leaves transactions out, so positions may jump by any length
+	floor offset.Offset // in its file nothing comes before it, as far as bytes beyond 4 GiB go
 
-	set      offset.GTIDSet // all transactions so far; absent: not known
-	gtids    bool           // the log has GTIDs here: offsets carry the set
-	gtid     offset.GTID    // of the transaction being read
-	pending  bool           // gtid is not in the set yet
-	empty    bool           // nothing of its transaction has come yet
-	gtidText string         // gtid as text, made when it is first needed
-	micros   int64          // original commit time of gtid; 0: not known
+	set     offset.GTIDSet // all transactions so far; absent: not known
+	gtids   bool           // the log has GTIDs here: offsets carry the set
+	empty   bool           // nothing of the transaction of gtid has come yet
+	known   map[offset.GTID]bool
+	foreign bool // its source does not count, and its rows are not wanted
+
+	groupStart int64 // where the group being read began: its GTID event, if it has one
+	grouped    bool  // one is being read
 
 	in         bool // between BEGIN and its end
 	begin      int64
@@ -54,11 +60,26 @@ type assembler struct {
 	lastTime   uint32 // of the last header that had one
 	lastServer uint32
 
-	xa    string // xid of an XA transaction being read; "" for none
 	query string // text of ROWS_QUERY, for the rows up to the end of the statement
 
 	group     offset.Offset // where a statement without BEGIN began
 	statement bool          // such a statement is being read
+
+	ledger // what side records are made of
+
+	xa       *xaGroup   // being read; nil for none
+	prepared []*xaGroup // undecided, in the order in which they were prepared
+	replay   *replay    // being given out; nil for none
+	spool    *spool
+	reopen   func(context.Context, offset.Prepared) (stream rawStream, exact bool, err error)
+	seeking  *offset.Prepared // only this one is wanted, to be read again
+	found    *xaGroup         // seeking
+	passed   bool             // a group has ended
+
+	early     bool // DDL before the start moves the catalog
+	catalogAt offset.Offset
+	history   history
+	versions  versions
 
 	scan    bool          // nothing is given out up to the start position
 	first   bool          // no file has begun yet, and what is before the first one must be in set
@@ -66,22 +87,50 @@ type assembler struct {
 	read    offset.Offset // transactions without GTID before this position have been read; no file: none
 	ignored bool          // the transaction being read is one that the start already has
 
-	resume   *resume // not nil until the stored transaction has been found and its first rows skipped
-	skipping bool    // inside that transaction, before the stored row
+	stored   offset.Offset // where the stream was resumed
+	resume   *resume       // not nil until the stored transaction has been found and its first rows skipped
+	resumeIn *resume       // the same of an XA transaction that was being given out
+	cover    *cover        // not nil until Debezium's place in an XA transaction has been found
+	coverMet bool          // it has been
+	skipping bool          // inside that transaction, before the stored row
 	rowSkip  int64
+	recount  bool  // Config.Recount
+	covers   int64 // rows of the event at hand that are given out only to be counted
+	pass     pass  // rows of the open transaction that are left out, when it was found by GTID alone
 
 	payload     payload
 	payloadTime uint32 // of the payload event's header
+
+	maria    maria
+	fromFile bool // the event being handled is from a file, as it stands there
 
 	queued   Event // to be given out after the event just returned
 	rows     Rows
 	boundary Boundary
 	truncate Truncate
+	began    Begin
+	schema   SchemaChange
+}
+
+// spot is where the stream is, and in which transaction.
+type spot struct {
+	file  string
+	start int64 // of the event being handled, in file; of the payload event inside one
+	next  int64 // its end: where the next one is due
+
+	gtid     offset.GTID // of the transaction being read
+	pending  bool        // gtid is not in the set yet
+	gtidText string      // gtid as text, made when it is first needed
+	micros   int64       // original commit time of the transaction; 0: not known
+
+	format format
 }
 
 // feed handles one raw event, without checksum. start is its position, or negative to tell it from the header. The event
 // must stay valid until more has returned nil. A nil Event asks for more.
 func (a *assembler) feed(ctx context.Context, raw []byte, start int64) (Event, error) {
+	a.settle()
+	a.fromFile = start >= 0
 	h, err := parseHeader(raw)
 	if err != nil {
 		return nil, a.errorf(err, "")
@@ -94,59 +143,50 @@ func (a *assembler) feed(ctx context.Context, raw []byte, start int64) (Event, e
 
 // more gives out what the last event still holds; nil when it holds nothing more.
 func (a *assembler) more(ctx context.Context) (Event, error) {
+	a.settle()
 	if ev := a.queued; ev != nil {
 		a.queued = nil
 		return ev, nil
 	}
-	for a.payload.open {
-		raw, err := a.payload.next()
-		if err == io.EOF {
-			if a.in || a.xa != "" {
-				return nil, a.errorf(errors.New("the compressed transaction ends before its commit"), "")
+	for {
+		if a.replay != nil && !a.scan {
+			if ev, err := a.replayNext(ctx); ev != nil || err != nil {
+				return ev, err
 			}
+			continue
+		}
+		if !a.payload.open {
 			return nil, nil
 		}
-		if err != nil {
-			return nil, a.errorf(err, "")
-		}
-		h, err := parseHeader(raw)
-		if err != nil {
-			return nil, a.errorf(err, "")
-		}
-		switch h.typ {
-		case evPayload, evFormat, evRotate, evGTID, evTaggedGTID, evAnonymous, evPreviousGTIDs, evHeartbeat, evHeartbeatV2, evStop:
-			return nil, a.errorf(fmt.Errorf("event type %d inside a compressed transaction", h.typ), "")
-		}
-		h.time = a.payloadTime // as Debezium has it: the commit's, not the statement's
-		ev, err := a.handle(ctx, h, raw[headerSize:])
+		ev, err := a.inner(ctx)
 		if ev != nil || err != nil {
 			return ev, err
 		}
 	}
-	return nil, nil
 }
 
-// place finds the event's position in 64 bits. Headers have its end in 32 bits only, so it is counted on from the last
-// one; by GTID the server leaves transactions out, so it may also jump.
-func (a *assembler) place(h header, start int64) bool {
-	size := int64(h.size)
-	switch {
-	case start >= 0:
-		a.start, a.next = start, start+size
-	case h.typ == evHeartbeat || h.typ == evHeartbeatV2 || h.end == 0 || h.flags&flagArtificial != 0:
-		a.start = a.next
-	default:
-		due := a.next + size
-		gap := int64(h.end - uint32(due)) // modulo 2^32
-		if gap >= 1<<31 && !a.jumps {
-			return false
+// inner handles the next event of a payload.
+func (a *assembler) inner(ctx context.Context) (Event, error) {
+	raw, err := a.payload.next()
+	if err == io.EOF {
+		if a.in || a.xa != nil {
+			return nil, a.errorf(errors.New("the compressed transaction ends before its commit"), "")
 		}
-		a.start, a.next = a.next+gap, due+gap
-		if gap == checksumSize { // the checksum was taken off
-			a.start -= checksumSize
-		}
+		return nil, nil
 	}
-	return true
+	if err != nil {
+		return nil, a.errorf(err, "")
+	}
+	h, err := parseHeader(raw)
+	if err != nil {
+		return nil, a.errorf(err, "")
+	}
+	switch h.typ {
+	case evPayload, evFormat, evRotate, evGTID, evTaggedGTID, evAnonymous, evPreviousGTIDs, evHeartbeat, evHeartbeatV2, evStop:
+		return nil, a.errorf(fmt.Errorf("event type %d inside a compressed transaction", h.typ), "")
+	}
+	h.time = a.payloadTime // as Debezium has it: the commit's, not the statement's
+	return a.handle(ctx, h, raw[headerSize:])
 }
 
 // errorf adds where the stream is to an error.
@@ -174,11 +214,18 @@ func (a *assembler) silent() bool { return a.scan || a.ignored }
 
 // handle handles one event of the stream or of a payload.
 func (a *assembler) handle(ctx context.Context, h header, body []byte) (Event, error) {
+	h, body, done, err := a.plain(h, body)
+	if err != nil {
+		return nil, a.errorf(err, "")
+	}
+	if done {
+		return nil, nil
+	}
 	switch h.typ {
-	case evHeartbeat, evHeartbeatV2, evFormat, evPreviousGTIDs: // the head of a file is sent again at each start
+	case evHeartbeat, evHeartbeatV2, evFormat, evPreviousGTIDs, evMariaGTIDList: // the head of a file is sent again at each start
 	default:
 		switch h.typ {
-		case evRotate, evStop, evGTID, evTaggedGTID, evAnonymous:
+		case evRotate, evStop, evGTID, evTaggedGTID, evAnonymous, evMariaGTID:
 		default:
 			a.empty = false
 		}
@@ -217,8 +264,8 @@ func (a *assembler) inside(ctx context.Context, h header, body []byte) (Event, e
 	case evXID:
 		return a.commit(h)
 	case evQuery, evExecuteLoad:
-		return a.queryInside(h, body)
-	case evFormat, evRotate, evStop, evPreviousGTIDs, evGTID, evAnonymous, evTaggedGTID:
+		return a.queryInside(ctx, h, body)
+	case evFormat, evRotate, evStop, evPreviousGTIDs, evGTID, evAnonymous, evTaggedGTID, evMariaGTID, evMariaGTIDList:
 		return nil, a.unfinished()
 	case evPayload, evXAPrepare:
 		return nil, a.errorf(fmt.Errorf("event type %d inside the transaction that begins at %s", h.typ, at(a.file, a.begin)), "")
@@ -226,13 +273,33 @@ func (a *assembler) inside(ctx context.Context, h header, body []byte) (Event, e
 	return a.content(ctx, h, body)
 }
 
+// xaUnfinished drops an XA transaction that has no end: the server crashed while it wrote it, so it was never prepared.
+func (a *assembler) xaUnfinished() {
+	g := a.xa
+	if g == nil {
+		return
+	}
+	a.xa = nil
+	a.tables.forget()
+	a.spool.release(g.body)
+	a.empty = true // its GTID may come again
+	if !g.quiet {
+		a.warn(fmt.Sprintf("%s: XA transaction %s, which begins at %s, has no end: the server crashed while it wrote it; it is left out", at(a.file, a.start), g.XID, at(g.File, g.Pos)))
+	}
+}
+
 func (a *assembler) unfinished() error {
+	begin := at(a.file, a.begin)
+	if a.xa != nil {
+		begin = at(a.xa.File, a.xa.Pos)
+	}
 	return a.errorf(fmt.Errorf("the transaction that begins at %s has no end: the server crashed while it wrote it, or the file is cut off; "+
-		"rows of it that were given out have not been committed", at(a.file, a.begin)), "")
+		"rows of it that were given out have not been committed", begin), "")
 }
 
 // content handles what occurs in any group of row changes.
 func (a *assembler) content(ctx context.Context, h header, body []byte) (Event, error) {
+	a.statementBegins(h.typ)
 	switch h.typ {
 	case evTableMap:
 		return nil, a.tableMap(ctx, body)
@@ -269,17 +336,20 @@ func (a *assembler) outside(ctx context.Context, h header, body []byte) (Event, 
 		return nil, a.newFormat(h, body)
 	case evPreviousGTIDs:
 		return nil, a.previousGTIDs(body)
+	case evMariaGTIDList:
+		return nil, a.mariaList(body)
 	case evRotate:
 		return a.rotate(h, body)
 	case evStop:
 		return nil, nil
 	case evHeartbeat, evHeartbeatV2:
 		return a.heartbeat(h, body)
-	case evGTID, evAnonymous, evTaggedGTID:
+	case evGTID, evAnonymous, evTaggedGTID, evMariaGTID:
 		return a.beginGroup(h, body)
 	case evPayload:
 		a.headed = true
-		if a.silent() { // it is one whole transaction
+		a.openGroup(h)
+		if a.silent() && a.seeking == nil && (a.cover == nil || a.cover.pos != a.next) { // it is one whole transaction
 			a.endGroup(h, true)
 			return nil, nil
 		}
@@ -290,31 +360,36 @@ func (a *assembler) outside(ctx context.Context, h header, body []byte) (Event, 
 		return a.more(ctx)
 	case evQuery, evExecuteLoad:
 		a.headed = true
-		return a.queryOutside(h, body)
+		a.openGroup(h)
+		return a.queryOutside(ctx, h, body)
 	case evXAPrepare:
-		return a.xaPrepare(h, body)
+		return a.xaEnd(ctx, h, body)
 	case evXID:
 		return nil, a.errorf(errors.New("a commit (XID) without BEGIN: the position is inside a transaction; start at its BEGIN or at the end of a transaction"), "")
 	}
 	a.headed = true
+	if a.xa != nil && h.typ != evFormat {
+		return nil, a.xaContent(ctx, h, body)
+	}
 	if isRows(h.typ) || h.typ == evTableMap || h.typ == evRowsQuery {
 		return a.bare(ctx, h, body)
 	}
 	return a.content(ctx, h, body)
 }
 
-// bare handles row changes without BEGIN: inside an XA transaction, or of an engine without transactions on an old
-// server. An offset cannot count events without a BEGIN, so one in the middle of such a statement is where it begins.
+// bare handles row changes without BEGIN: of an engine without transactions on an old server. An offset cannot count
+// events without a BEGIN, so one in the middle of such a statement is where it begins.
 func (a *assembler) bare(ctx context.Context, h header, body []byte) (Event, error) {
-	if a.xa == "" && !a.statement {
+	if !a.statement {
 		a.statement = true
+		a.openGroup(h)
 		a.group = a.offsetAt(h, a.start)
 		if err := a.resumeElsewhere(); err != nil {
 			return nil, err
 		}
 	}
 	ev, err := a.content(ctx, h, body)
-	if a.xa != "" || err != nil || !isRows(h.typ) || len(a.tables.open) > 0 {
+	if err != nil || !isRows(h.typ) || len(a.tables.open) > 0 {
 		return ev, err
 	}
 	// The end of a statement. With a GTID further statements may follow under it.
@@ -322,76 +397,11 @@ func (a *assembler) bare(ctx context.Context, h header, body []byte) (Event, err
 	if a.pending || a.silent() {
 		return ev, nil
 	}
+	a.grouped = false
 	b := a.boundaryAt(h, false)
 	if ev == nil {
 		return b, nil
 	}
 	a.queued = b
 	return ev, nil
-}
-
-func (a *assembler) newFormat(h header, body []byte) error {
-	f, err := parseFormat(body)
-	if err != nil {
-		return a.errorf(err, "")
-	}
-	a.format = f
-	a.tables.forget()
-	return nil
-}
-
-// rotate follows the stream to another file.
-func (a *assembler) rotate(h header, body []byte) (Event, error) {
-	if len(body) < 8 {
-		return nil, a.errorf(errShort, "")
-	}
-	file, pos := string(body[8:]), int64(fixedInt(body[:8]))
-	artificial := h.end == 0 || h.flags&flagArtificial != 0
-	if a.file == file && artificial {
-		if pos > a.next {
-			a.next = pos
-		}
-		return nil, nil
-	}
-	if a.xa != "" {
-		return nil, a.unfinished()
-	}
-	a.finishGroup()
-	first := a.file == ""
-	a.left = a.next
-	a.file, a.next, a.headed = file, pos, false
-	a.start = pos
-	if first || a.silent() {
-		return nil, nil
-	}
-	return a.quiet(a.boundaryAt(h, false))
-}
-
-// quiet holds back boundaries as long as the stored transaction has not been found: they would be steps back.
-func (a *assembler) quiet(b *Boundary) (Event, error) {
-	if a.resume != nil {
-		return nil, nil
-	}
-	return b, nil
-}
-
-func (a *assembler) heartbeat(h header, body []byte) (Event, error) {
-	file, pos, low, err := parseHeartbeat(h, body)
-	if err != nil {
-		return nil, a.errorf(err, "")
-	}
-	if a.pending || a.statement || a.xa != "" || a.silent() || a.resume != nil || a.file == "" || file != a.file {
-		return nil, nil
-	}
-	if low {
-		pos = a.next + int64(uint32(pos)-uint32(a.next))
-		if pos-a.next >= 1<<31 { // behind us: nothing was left out
-			pos = a.next
-		}
-	}
-	// With GTIDs what was left out on the way here is in the set already.
-	a.next = max(a.next, pos)
-	b := a.boundaryAt(h, false)
-	b.Idle = true
-	return b, nil
 }

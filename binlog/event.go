@@ -10,9 +10,11 @@
 //		case *binlog.Rows:
 //			for ev.Next() { encode(ev.Table, ev.Before, ev.After); deliver(ev.OffsetBefore(), ev.OffsetAfter()) }
 //			if err := ev.Err(); err != nil { return err }
-//		case *binlog.Boundary:
+//		case *binlog.SchemaChange: // keep ev.Tables durably, then
 //			mark(ev.Offset)
 //		case *binlog.Truncate:
+//			mark(ev.Offset)
+//		case *binlog.Boundary:
 //			mark(ev.Offset)
 //		}
 //	}
@@ -26,8 +28,8 @@ import (
 	"github.com/tidemark-cdc/tidemark/schema"
 )
 
-// Event is one step of a stream of changes: [*Rows], [*Boundary] or [*Truncate]. It belongs to the source that returned it
-// and holds until the next Read.
+// Event is one step of a stream of changes: [*Rows], [*Boundary], [*Begin], [*SchemaChange] or [*Truncate]. It belongs to the
+// source that returned it and holds until the next Read.
 type Event interface{ event() }
 
 // Op is what a rows event does to its rows.
@@ -66,28 +68,39 @@ type Rows struct {
 
 	Base offset.Offset // the offset inside this event, with Row 0: Event counts the events before it
 
-	noRow bool  // the offset cannot name a row (rows outside BEGIN … COMMIT): Base holds before and after
-	skip  int64 // rows to pass over first
-	walk  walker
-	err   error
+	// Incomplete says that some cells of the event's rows are [Unavailable]: a session with another binlog_row_image than
+	// FULL has written them.
+	Incomplete bool
+
+	partial bool // the images are not simply all columns: images says what they have
+	images  images
+	noRow   bool  // the offset cannot name a row (rows outside BEGIN … COMMIT): Base holds before and after
+	xa      bool  // rows of an XA transaction: the offset's Done counts them
+	covered int64 // so many of the first rows are covered by the stored offset; -1: all
+	skip    int64 // rows to pass over first
+	walk    walker
+	err     error
 
 	before, after [][]byte // the memory of Before and After
 }
 
+// Covered says that the stored offset covers the current row, which is given out only to be counted: see Config.Recount.
+func (r *Rows) Covered() bool { return r.covered < 0 || int64(r.Row) < r.covered }
+
 // OffsetBefore is the offset before the current row: what a record carries that is not the last of its row (I3).
-func (r *Rows) OffsetBefore() offset.Offset {
-	o := r.Base
-	if !r.noRow {
-		o.Row = int64(r.Row)
-	}
-	return o
-}
+func (r *Rows) OffsetBefore() offset.Offset { return r.offsetAt(int64(r.Row)) }
 
 // OffsetAfter is the offset after the current row: what the last record of the row carries.
-func (r *Rows) OffsetAfter() offset.Offset {
+func (r *Rows) OffsetAfter() offset.Offset { return r.offsetAt(int64(r.Row) + 1) }
+
+// offsetAt is the offset when so many rows of the event are done.
+func (r *Rows) offsetAt(done int64) offset.Offset {
 	o := r.Base
-	if !r.noRow {
-		o.Row = int64(r.Row) + 1
+	switch {
+	case r.xa:
+		o.Done = done
+	case !r.noRow:
+		o.Row = done
 	}
 	return o
 }
@@ -98,15 +111,45 @@ type Boundary struct {
 	Offset offset.Offset
 	Commit bool // a transaction ended here
 	Idle   bool // a heartbeat: nothing more is waiting on the server
+
+	// Of Commit, when a [Begin] was given out: what the record of the transaction's end needs.
+	Info   Info
+	ID     string        // the transaction's id, as in Begin
+	Before offset.Offset // the offset inside the transaction, before its end
+}
+
+// Begin is the beginning of a transaction, captured rows or not. It is given out only with Config.Transactions.
+type Begin struct {
+	Info   Info
+	ID     string        // its GTID; without GTIDs file=<file>,pos=<position of BEGIN>
+	Offset offset.Offset // at its BEGIN
+	Resume bool          // the start lies inside the transaction: what comes next is its rest
+}
+
+// SchemaChange is a DDL statement. The tables' new definitions are in force from here on. Changes has a value for each
+// record that Debezium would write.
+type SchemaChange struct {
+	Info    Info
+	Row     int // row of the last rows event before it, which Debezium's source block has
+	Changes []schema.SchemaChange
+	Record  offset.Offset // what Debezium's record carries: the end of the statement, without its own GTID
+	Before  offset.Offset // the offset before the statement
+	Offset  offset.Offset // the boundary after it, with its GTID
+	// Tables are the definitions that the statement changed, for the schema store.
+	Tables []schema.StoredTable
 }
 
 // Truncate is a TRUNCATE TABLE of a captured table; Offset is the boundary after it.
 type Truncate struct {
 	Info            Info
 	Database, Table string
+	Definition      *schema.Definition // the table as it is known here; nil when it is not
+	Record          offset.Offset      // what Debezium's record carries: the end of the statement, without its own GTID
 	Offset          offset.Offset
 }
 
-func (*Rows) event()     {}
-func (*Boundary) event() {}
-func (*Truncate) event() {}
+func (*Rows) event()         {}
+func (*Boundary) event()     {}
+func (*Begin) event()        {}
+func (*SchemaChange) event() {}
+func (*Truncate) event()     {}

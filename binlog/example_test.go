@@ -36,6 +36,8 @@ func Example() {
 				}
 			case *binlog.Boundary:
 				fmt.Println("restart at", ev.Offset)
+			case *binlog.SchemaChange:
+				fmt.Println(len(ev.Tables), "tables to keep; then restart at", ev.Offset)
 			case *binlog.Truncate:
 				fmt.Println(ev.Table, "is empty; restart at", ev.Offset)
 			}

@@ -33,13 +33,13 @@ func OpenFiles(ctx context.Context, cfg Config, files []string, from Start) (*Re
 	if err != nil {
 		return nil, err
 	}
+	r.asm.early = true
+	r.asm.reopen = (&filesAgain{files: files}).reopen
 	if err := r.startFiles(ctx, from); err != nil {
 		r.Close()
 		return nil, err
 	}
-	if r.follow != nil {
-		r.follow.advance(r.start.File, r.start.Pos)
-	}
+	r.begin()
 	return r, nil
 }
 
@@ -49,6 +49,7 @@ func (r *Reader) startFiles(ctx context.Context, from Start) error {
 	case from.Offset != nil:
 		r.start = *from.Offset
 		if r.start.GTIDs.IsAbsent() {
+			a.cover = coverOf(r.start)
 			if err := r.seek(ctx, r.start.File, r.start.Pos); err != nil {
 				return err
 			}
@@ -92,6 +93,7 @@ func (r *Reader) startFiles(ctx context.Context, from Start) error {
 // startAfter leaves out the transactions of a set.
 func (r *Reader) startAfter(set offset.GTIDSet) {
 	r.asm.set, r.asm.gtids, r.asm.first = set, true, true
+	r.asm.maria.marks = set
 }
 
 // fileStream reads binlog files one after the other.
@@ -106,6 +108,8 @@ type fileStream struct {
 	follows  string // the file that the last ROTATE names
 	buf      []byte
 	announce bool // the name of the open file is still to be given out
+
+	jump int64 // in the first file go on here behind its FORMAT_DESCRIPTION; 0: do not
 }
 
 func (f *fileStream) next(ctx context.Context) ([]byte, int64, error) {
@@ -136,6 +140,13 @@ func (f *fileStream) next(ctx context.Context) ([]byte, int64, error) {
 		}
 		start := f.pos
 		f.pos += int64(binary.LittleEndian.Uint32(raw[9:]))
+		if f.jump > 0 && raw[4] == evFormat {
+			if _, err := f.file.Seek(f.jump, io.SeekStart); err != nil {
+				return nil, 0, fmt.Errorf("%s: %w", at(f.name, f.jump), err)
+			}
+			f.in.Reset(f.file)
+			f.pos, f.jump = f.jump, 0
+		}
 		return raw, start, nil
 	}
 }

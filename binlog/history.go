@@ -1,72 +1,121 @@
 package binlog
 
 import (
-	"context"
-	"strings"
+	"slices"
 
 	"github.com/tidemark-cdc/tidemark/offset"
 	"github.com/tidemark-cdc/tidemark/schema"
 )
 
-// HistoryDefinitions is the [Definitions] of a Debezium schema history. A reader that is given it tells it how far the
-// stream has come: entries up to the start position hold from the beginning, later ones from their position on (I10,
-// I11). It is for one reader.
-type HistoryDefinitions struct {
-	entries []schema.HistoryEntry // not reached yet
-	tables  map[tableName]*schema.Definition
+// history is an adopted Debezium schema history, and how far the catalog has come in it.
+type history struct {
+	entries []schema.HistoryEntry
+	at      []offset.Position // of the entries
+	byPlace map[place][]int   // entries by position
+	byGTIDs map[string][]int  // and by the set, which on another server is the only one that counts
+	applied int               // entries before this one are in the catalog
 }
 
-// NewHistoryDefinitions takes a history as [schema.ReadHistory] returns it, in its order.
-func NewHistoryDefinitions(entries []schema.HistoryEntry) *HistoryDefinitions {
-	return &HistoryDefinitions{entries: entries, tables: make(map[tableName]*schema.Definition)}
+// place is a position in binlog files, as a history has it.
+type place struct {
+	file       string
+	pos, event int64
 }
 
-// Definition is the table's definition at the present position of the stream.
-func (h *HistoryDefinitions) Definition(database, table string) *schema.Definition {
-	return h.tables[tableName{database, table}]
-}
-
-// Refresh is Definition: a history knows nothing newer.
-func (h *HistoryDefinitions) Refresh(_ context.Context, database, table string) (*schema.Definition, error) {
-	return h.Definition(database, table), nil
-}
-
-// Tables names the tables of a database at the present position of the stream, in no order.
-func (h *HistoryDefinitions) Tables(database string) []string {
-	var names []string
-	for t := range h.tables {
-		if strings.EqualFold(t.database, database) {
-			names = append(names, t.table)
+func newHistory(entries []schema.HistoryEntry) history {
+	h := history{entries: entries, at: make([]offset.Position, len(entries)), byPlace: make(map[place][]int), byGTIDs: make(map[string][]int)}
+	for i := range entries {
+		e := &entries[i]
+		p := offset.Position{File: e.File, Pos: e.Pos, Event: e.Event, Before: true}
+		if e.GTIDs != "" {
+			if set, err := offset.ParseGTIDSet(e.GTIDs); err == nil { // else the position counts alone
+				p.GTIDs = set
+			}
+		}
+		h.at[i] = p
+		if e.Snapshot {
+			continue
+		}
+		key := place{e.File, e.Pos, e.Event}
+		h.byPlace[key] = append(h.byPlace[key], i)
+		if !p.GTIDs.IsAbsent() {
+			set := p.GTIDs.String()
+			h.byGTIDs[set] = append(h.byGTIDs[set], i)
 		}
 	}
-	return names
+	return h
 }
 
-// advance applies the entries up to a position. What a snapshot wrote holds where the stream begins.
-func (h *HistoryDefinitions) advance(file string, pos int64) {
-	for len(h.entries) > 0 {
-		e := &h.entries[0]
+// advance puts the entries into the catalog whose positions o has come to. What a snapshot wrote holds from the beginning.
+func (h *history) advance(o offset.Offset, catalog *schema.Catalog) {
+	for ; h.applied < len(h.entries); h.applied++ {
+		e := &h.entries[h.applied]
 		if !e.Snapshot && e.File != "" {
-			ahead, comparable := offset.Offset{File: file, Pos: pos}.Before(offset.Offset{File: e.File, Pos: e.Pos})
-			if ahead || !comparable {
+			if covers, known := o.Covers(h.at[h.applied]); !covers || !known {
 				return
 			}
 		}
-		for i := range e.Changes {
-			h.apply(&e.Changes[i])
-		}
-		h.entries = h.entries[1:]
+		_ = catalog.Replay(e) // a text that is not understood says nothing
 	}
 }
 
-func (h *HistoryDefinitions) apply(c *schema.Change) {
-	if c.PreviousTable != "" {
-		delete(h.tables, tableName{c.PreviousDatabase, c.PreviousTable})
+// of finds the entries of the statement whose record has an offset, and says whether they are in the catalog already. By
+// position first: a statement that is read again on the same server has the same.
+func (h *history) of(record offset.Offset) (entries []int, applied bool) {
+	if len(h.entries) == 0 {
+		return nil, false
 	}
-	name := tableName{c.Database, c.Table}
-	if c.Definition == nil {
-		delete(h.tables, name)
-		return
+	entries = h.byPlace[place{record.File, record.Pos, record.Event}]
+	if len(entries) > 0 && !record.GTIDs.IsAbsent() && !h.at[entries[0]].GTIDs.IsAbsent() && !record.GTIDs.Equal(h.at[entries[0]].GTIDs) {
+		entries = nil // the same place in the binlog of another server
 	}
-	h.tables[name] = c.Definition
+	if len(entries) == 0 && !record.GTIDs.IsAbsent() {
+		entries = h.byGTIDs[record.GTIDs.String()]
+	}
+	return entries, len(entries) > 0 && entries[len(entries)-1] < h.applied
+}
+
+// take puts entries into the catalog, and those before them, and says what that has touched. The catalog has been moved by
+// the entries' own statement, unless that was not understood.
+func (h *history) take(entries []int, catalog *schema.Catalog, misunderstood bool) (touched []schema.TableName) {
+	last := entries[len(entries)-1]
+	for ; h.applied <= last; h.applied++ {
+		e := &h.entries[h.applied]
+		if len(e.Changes) == 0 && !misunderstood && slices.Contains(entries, h.applied) {
+			continue
+		}
+		_ = catalog.Replay(e)
+		touched = append(touched, catalog.Touched()...)
+	}
+	return touched
+}
+
+// correct replaces the definitions in the changes of a statement by those of its entries.
+func (h *history) correct(entries []int, changes []schema.SchemaChange) {
+	for i := range changes {
+		for k := range changes[i].Changes {
+			c := &changes[i].Changes[k]
+			for _, e := range entries {
+				for _, was := range h.entries[e].Changes {
+					if was.Database == c.Database && was.Table == c.Table && was.Definition != nil && c.Definition != nil {
+						c.Definition = was.Definition
+					}
+				}
+			}
+		}
+	}
+}
+
+// changes are what entries say themselves.
+func (h *history) changes(entries []int) []schema.SchemaChange {
+	var changes []schema.SchemaChange
+	for _, i := range entries {
+		e := &h.entries[i]
+		c := schema.SchemaChange{Database: e.Database, DDL: e.DDL, Changes: e.Changes, Topic: true, History: true}
+		for _, change := range e.Changes {
+			c.Tables = append(c.Tables, change.Table)
+		}
+		changes = append(changes, c)
+	}
+	return changes
 }

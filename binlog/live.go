@@ -21,19 +21,32 @@ type Replica struct {
 // With GTIDs a position given as file and position is read from the beginning of its file, to know the GTIDs before it:
 // that may take a while. The caller closes the reader. Errors are to be judged by [server.Transient].
 func Open(ctx context.Context, conn *server.Conn, replica Replica, cfg Config, from Start) (*Reader, error) {
-	r, err := newReader(cfg, nil)
-	if err != nil {
-		return nil, err
-	}
 	info, err := conn.Info(ctx)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := planLive(ctx, conn, info.UsesGTIDs(), from)
+	if cfg.ServerUUID == "" {
+		cfg.ServerUUID = info.UUID
+	}
+	if from.Offset != nil {
+		if err := sameServer(conn.Address(), info, *from.Offset); err != nil {
+			return nil, err
+		}
+		if cfg.Filtered, err = filtered(ctx, conn, cfg, *from.Offset); err != nil {
+			return nil, err
+		}
+	}
+	r, err := newReader(cfg, nil)
 	if err != nil {
 		return nil, err
 	}
-	stream, err := conn.Dump(ctx, server.DumpRequest{ServerID: replica.ServerID, Identity: replica.Name, From: plan.dump})
+	plan, err := planLive(ctx, conn, info, cfg, from)
+	if err != nil {
+		return nil, err
+	}
+	again := &liveAgain{conn: conn, replica: replica, gtids: info.UsesGTIDs(), server: cfg.ServerUUID, asm: &r.asm}
+	r.asm.reopen, r.asm.defs.unchanged = again.reopen, again.unchanged
+	stream, err := conn.Dump(ctx, server.DumpRequest{ServerID: replica.ServerID, Identity: replica.Name, From: plan.dump, Queries: cfg.IncludeQuery})
 	if err != nil {
 		return nil, err
 	}
@@ -42,10 +55,28 @@ func Open(ctx context.Context, conn *server.Conn, replica Replica, cfg Config, f
 		r.Close()
 		return nil, err
 	}
-	if r.follow != nil {
-		r.follow.advance(r.start.File, r.start.Pos)
-	}
+	r.begin()
 	return r, nil
+}
+
+// sameServer refuses an offset of another server whose position nothing proves: without GTIDs file names and positions
+// mean nothing there.
+func sameServer(address string, info *server.Info, o offset.Offset) error {
+	if o.Side == nil || o.Side.Server == "" || o.Side.Server == info.UUID || !o.GTIDs.IsAbsent() && info.UsesGTIDs() {
+		return nil
+	}
+	return fmt.Errorf("the stored offset %s is from the server with server_uuid %s; MySQL at %s is %s, and without GTIDs its binlog positions have nothing to do with those: %w. "+
+		"Check database.hostname; if this is the right server now, "+startElsewhere, at(o.File, o.Pos), o.Side.Server, address, info.UUID, server.ErrOtherServer)
+}
+
+// filtered says whether the server leaves out rows that the one before had. It is asked only when rows may have to be
+// counted.
+func filtered(ctx context.Context, conn *server.Conn, cfg Config, o offset.Offset) (bool, error) {
+	if cfg.Filtered || o.Side == nil || o.Side.Open == nil || o.Side.Server == cfg.ServerUUID {
+		return cfg.Filtered, nil
+	}
+	filters, err := conn.Filters(ctx)
+	return filters != "", err
 }
 
 // livePlan is how a live stream begins.
@@ -58,19 +89,24 @@ type livePlan struct {
 	inTx  bool          // start is a stored offset, perhaps inside a transaction
 }
 
-func planLive(ctx context.Context, conn *server.Conn, gtids bool, from Start) (livePlan, error) {
+func planLive(ctx context.Context, conn *server.Conn, info *server.Info, cfg Config, from Start) (livePlan, error) {
+	gtids := info.UsesGTIDs()
 	p := livePlan{gtids: gtids}
 	var err error
 	switch {
 	case from.Offset != nil:
 		p.start, p.inTx = *from.Offset, true
-		p.dump, err = conn.Locate(ctx, p.start, server.Stored)
+		p.start.GTIDs, err = requested(p.start.GTIDs, info, cfg.GTIDSources)
+		if err == nil {
+			p.dump, err = conn.Locate(ctx, p.start, server.Stored)
+		}
 	case !from.GTIDs.IsAbsent():
 		if !gtids {
 			return p, fmt.Errorf("start at GTID set %s: MySQL at %s does not use GTIDs (gtid_mode is not ON); start at FILE:POS", from.GTIDs, conn.Address())
 		}
-		p.start.GTIDs = from.GTIDs
-		p.dump, err = conn.Locate(ctx, p.start, server.Given)
+		if p.start.GTIDs, err = requested(from.GTIDs, info, cfg.GTIDSources); err == nil {
+			p.dump, err = conn.Locate(ctx, p.start, server.Given)
+		}
 	case from.File != "":
 		p.start.File, p.start.Pos = from.File, max(from.Pos, firstPos)
 		p.dump, err = conn.Locate(ctx, p.start, server.Given)
@@ -105,11 +141,33 @@ func planLive(ctx context.Context, conn *server.Conn, gtids bool, from Start) (l
 	}
 	// Read by file, only the beginning of the file tells the GTIDs before a position, and that of a transaction whose
 	// BEGIN is there.
-	if !p.dump.ByGTID && (gtids || !p.start.GTIDs.IsAbsent()) {
+	// Likewise only what comes before says how many rows a position has behind it that Debezium stored inside an XA
+	// transaction.
+	if !p.dump.ByGTID && (gtids || !p.start.GTIDs.IsAbsent() || p.inTx && coverOf(p.start) != nil) {
 		p.seek = true
 		p.dump.Pos = firstPos
 	}
 	return p, nil
+}
+
+// requested is the set with which a server is asked. Of sources that do not count (Config.GTIDSources) it has what the
+// server has executed of them: what it never heard of would be refused, and what it has purged is not asked for.
+func requested(set offset.GTIDSet, info *server.Info, sources func(string) bool) (offset.GTIDSet, error) {
+	if sources == nil || set.IsAbsent() || !info.UsesGTIDs() {
+		return set, nil
+	}
+	executed, err := gtidSet(info.Executed)
+	if err != nil {
+		return set, fmt.Errorf("executed GTIDs of the server: %w", err)
+	}
+	purged, err := gtidSet(info.Purged)
+	if err != nil {
+		return set, fmt.Errorf("purged GTIDs of the server: %w", err)
+	}
+	others := func(source string) bool { return !sources(source) }
+	foreign := set.Filter(others)
+	known := foreign.Subtract(foreign.Subtract(executed))
+	return set.Filter(sources).Union(known).Union(purged.Filter(others)), nil
 }
 
 // gtidSet reads a set that is present, even when it is empty.
@@ -125,6 +183,9 @@ func (r *Reader) startLive(ctx context.Context, p livePlan) error {
 	r.start = p.start
 	a.jumps = p.dump.ByGTID
 	a.gtids = p.gtids
+	if p.inTx {
+		a.cover = coverOf(p.start)
+	}
 	switch {
 	case p.seek:
 		if err := r.seek(ctx, p.start.File, p.start.Pos); err != nil {
@@ -141,7 +202,12 @@ func (r *Reader) startLive(ctx context.Context, p livePlan) error {
 		}
 		r.start = r.position()
 	default:
+		a.cover = nil
 		a.set = p.start.GTIDs
+		if s := p.start.Side; p.start.Pos >= 1<<32 && (s == nil || s.Server == a.server) {
+			// The GTID event of the transaction that is open lies in front of its BEGIN.
+			a.floor = offset.Offset{File: p.start.File, Pos: p.start.Pos - floorSlack}
+		}
 		for r.start.File == "" { // by GTIDs alone: the server says at once in which file it begins
 			if err := r.scan(ctx); err != nil {
 				return err
@@ -154,6 +220,9 @@ func (r *Reader) startLive(ctx context.Context, p livePlan) error {
 	}
 	return nil
 }
+
+// floorSlack is more than the events of a group take that come before its BEGIN.
+const floorSlack = 64 << 10
 
 // liveStream is a server's stream as a rawStream.
 type liveStream struct{ stream *server.Stream }

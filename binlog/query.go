@@ -1,6 +1,7 @@
 package binlog
 
 import (
+	"context"
 	"errors"
 	"fmt"
 )
@@ -18,7 +19,7 @@ func (a *assembler) readQuery(h header, body []byte) (queryEvent, statement, err
 	return q, classify(q.database, q.text), nil
 }
 
-func (a *assembler) queryInside(h header, body []byte) (Event, error) {
+func (a *assembler) queryInside(ctx context.Context, h header, body []byte) (Event, error) {
 	q, s, err := a.readQuery(h, body)
 	if err != nil {
 		return nil, err
@@ -39,59 +40,69 @@ func (a *assembler) queryInside(h header, body []byte) (Event, error) {
 		return nil, a.unfinished()
 	case kindDML, kindFunction:
 		return nil, a.textChange(string(q.database), s)
+	case kindDDL:
+		return a.ddlInside(ctx, h, q)
 	}
 	return nil, nil
 }
 
-func (a *assembler) queryOutside(h header, body []byte) (Event, error) {
+func (a *assembler) queryOutside(ctx context.Context, h header, body []byte) (Event, error) {
 	q, s, err := a.readQuery(h, body)
 	if err != nil {
 		return nil, err
 	}
 	switch s.kind {
 	case kindBegin:
-		return nil, a.beginTransaction(q.thread)
+		return a.beginTransaction(h, q.thread)
 	case kindXAStart:
-		if err := a.resumeElsewhere(); err != nil {
-			return nil, err
-		}
-		a.xa = s.xid
-		a.tables.forget()
-		return nil, nil
-	case kindXA:
-		if a.xa != "" { // XA END; the group ends with XA_PREPARE
-			return nil, nil
-		}
+		return nil, a.xaStart(s.xid)
 	case kindDML, kindFunction:
 		if err := a.textChange(string(q.database), s); err != nil {
 			return nil, err
 		}
-		if a.xa != "" {
-			return nil, nil
+	}
+	if a.xa != nil { // XA END, SAVEPOINT and the like
+		if a.xa.events++; s.kind == kindXAOnePhase && s.xid == a.xa.XID && !a.xa.quiet {
+			g := a.xa
+			a.xa = nil
+			return nil, a.emit(ctx, h, g)
 		}
-	default:
-		if a.xa != "" {
-			return nil, nil // SAVEPOINT and the like
-		}
+		return nil, nil
+	}
+	switch s.kind {
+	case kindXACommit, kindXAOnePhase, kindXARollback:
+		return a.xaDecide(ctx, h, s)
+	case kindDDL, kindOther:
+		return a.ddl(ctx, h, q, s)
 	}
 	silent := a.silent()
 	if err := a.resumeElsewhere(); err != nil {
 		return nil, err
 	}
-	info := a.info(h)
-	info.Thread, info.Query = -1, ""
+	info, record := a.statementInfo(h), a.offsetAt(h, a.next)
 	b := a.endGroup(h, s.kind == kindCommit)
 	if silent || b == nil {
 		return nil, nil
 	}
 	if s.kind == kindTruncate {
 		if t := s.tables[0]; a.captured(t.database, t.table) {
-			info.TsMicros -= info.TsMicros % 1000 // Debezium's statements have whole milliseconds
-			a.truncate = Truncate{Info: info, Database: t.database, Table: t.table, Offset: b.Offset}
+			a.lastSec = info.TsMicros / 1e6
+			a.truncate = Truncate{Info: info, Database: t.database, Table: t.table, Record: record, Offset: b.Offset}
+			if a.defs != nil {
+				a.truncate.Definition = a.defs.at(t.database, t.table)
+			}
 			return &a.truncate, nil
 		}
 	}
 	return b, nil
+}
+
+// statementInfo is the source block of a statement: Debezium's have whole milliseconds.
+func (a *assembler) statementInfo(h header) Info {
+	info := a.info(h)
+	info.Query = ""
+	info.TsMicros -= info.TsMicros % 1000
+	return info
 }
 
 const textFormat = "(binlog_format STATEMENT or MIXED in that session), so its rows are not in the binlog: " +
@@ -121,18 +132,4 @@ func (a *assembler) textChange(database string, s statement) error {
 			"what it does to captured tables through stored functions, views, triggers and foreign keys is not in the binlog: SET PERSIST binlog_format=ROW, and end the sessions that still have another format")
 	}
 	return nil
-}
-
-// xaPrepare handles the end of a prepared XA transaction, or of one that was committed in one phase.
-func (a *assembler) xaPrepare(h header, body []byte) (Event, error) {
-	if a.xa == "" && !a.silent() {
-		return nil, a.errorf(fmt.Errorf("XA PREPARE of %s without XA START", parseXAPrepare(body)), "")
-	}
-	a.xa = ""
-	a.tables.forget()
-	b := a.endGroup(h, false)
-	if b == nil {
-		return nil, nil
-	}
-	return b, nil
 }

@@ -96,6 +96,7 @@ func parseHeader(raw []byte) (header, error) {
 type format struct {
 	known    bool
 	checksum bool // each event ends in a CRC32
+	mariaDB  bool // the server is a MariaDB
 	// lengths of the parts of fixed size at the beginning of an event's body, by event type less one
 	post []byte
 }
@@ -113,10 +114,7 @@ func parseFormat(body []byte) (format, error) {
 		return format{}, fmt.Errorf("event headers of %d bytes, can be read: %d", n, headerSize)
 	}
 	version, _, _ := bytes.Cut(body[2:52], []byte{0})
-	if strings.Contains(strings.ToLower(string(version)), "mariadb") {
-		return format{}, fmt.Errorf("this is a binlog of %s: MariaDB is not supported", version)
-	}
-	f := format{known: true}
+	f := format{known: true, mariaDB: strings.Contains(strings.ToLower(string(version)), "mariadb")}
 	switch alg := body[len(body)-1]; alg {
 	case 0:
 	case 1:
@@ -161,6 +159,7 @@ func validChecksum(raw []byte) bool {
 type queryEvent struct {
 	thread   int64
 	database []byte
+	status   []byte // status variables
 	text     []byte
 }
 
@@ -177,6 +176,7 @@ func parseQuery(b []byte, extra int) (queryEvent, error) {
 	if len(b) < status+database+1 {
 		return queryEvent{}, errShort
 	}
+	q.status = b[:status]
 	q.database = b[status : status+database]
 	q.text = b[status+database+1:]
 	return q, nil
@@ -408,5 +408,5 @@ func parseXAPrepare(b []byte) string {
 	if uint64(gtrid)+uint64(bqual) > uint64(len(data)) {
 		return "?"
 	}
-	return fmt.Sprintf("X'%x',X'%x',%d", data[:gtrid], data[gtrid:gtrid+bqual], binary.LittleEndian.Uint32(b[1:]))
+	return xidText(binary.LittleEndian.Uint32(b[1:]), data[:gtrid], data[gtrid:gtrid+bqual])
 }

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidemark-cdc/tidemark/offset"
+	"github.com/tidemark-cdc/tidemark/schema"
 )
 
 // rawStream gives raw events in order. next returns an event without its checksum, valid until the next call, and its
@@ -18,20 +19,13 @@ type rawStream interface {
 	close() error
 }
 
-// follower is a Definitions that follows the stream.
-type follower interface {
-	// advance tells that the stream has come to a position.
-	advance(file string, pos int64)
-}
-
 // Reader is a [Source] over a server's replication stream ([Open]) or over binlog files ([OpenFiles]). It is for one
 // goroutine, and starts none.
 type Reader struct {
-	raw    rawStream
-	asm    assembler
-	follow follower // nil: none
-	start  offset.Offset
-	err    error
+	raw   rawStream
+	asm   assembler
+	start offset.Offset
+	err   error
 }
 
 var _ Source = (*Reader)(nil)
@@ -41,22 +35,43 @@ func newReader(cfg Config, raw rawStream) (*Reader, error) {
 	if cfg.Captured == nil {
 		return nil, errors.New("binlog.Config.Captured is nil: no table would be captured")
 	}
-	if cfg.Definitions == nil {
-		cfg.Definitions = noDefinitions{}
-	}
 	log := cfg.Log
 	if log == nil {
 		log = zap.NewNop()
 	}
+	if cfg.Catalog == nil {
+		cfg.Catalog = schema.NewCatalog(schema.CatalogOptions{Captured: cfg.Captured})
+	}
+	defs := &definitions{catalog: cfg.Catalog, ask: cfg.Refresh, history: len(cfg.History) > 0}
 	r := &Reader{raw: raw}
 	r.asm = assembler{
-		captured: cfg.Captured,
-		queries:  cfg.IncludeQuery,
-		tables:   tables{captured: cfg.Captured, defs: cfg.Definitions, log: log},
-		warn:     func(text string) { log.Warn(text) },
+		captured:     cfg.Captured,
+		queries:      cfg.IncludeQuery,
+		transactions: cfg.Transactions,
+		skipDDL:      cfg.SkipUnparseableDDL,
+		filtered:     cfg.Filtered,
+		recount:      cfg.Recount,
+		sources:      cfg.GTIDSources,
+		sourceRows:   cfg.SourceRows,
+		tables:       tables{captured: cfg.Captured, defs: defs, log: log},
+		defs:         defs,
+		history:      newHistory(cfg.History),
+		catalogAt:    cfg.CatalogAt,
+		spool:        &spool{dir: cfg.SpoolDir, limit: spoolMemory},
+		ledger:       ledger{server: cfg.ServerUUID, filters: cfg.Filters},
+		warn:         func(text string) { log.Warn(text) },
 	}
-	r.follow, _ = cfg.Definitions.(follower)
 	return r, nil
+}
+
+// begin is called when the start is known: the catalog takes what the history says up to there.
+func (r *Reader) begin() {
+	a := &r.asm
+	a.history.advance(r.start, a.defs.catalog)
+	a.lastSec = r.start.TsSec
+	if r.start.Side == nil {
+		r.start.Side = a.between()
+	}
 }
 
 // Start is the offset at which the stream begins.
@@ -82,17 +97,19 @@ func (r *Reader) Read(ctx context.Context) (Event, error) {
 
 // step reads one raw event and returns its first event, if it has any.
 func (r *Reader) step(ctx context.Context) (Event, error) {
-	if r.follow != nil {
-		r.follow.advance(r.asm.file, r.asm.next)
-	}
 	raw, start, err := r.raw.next(ctx)
 	if err != nil {
 		if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
 			r.err = err
 		}
-		if err == io.EOF && (r.asm.in || r.asm.xa != "") && !r.asm.silent() {
+		if a := &r.asm; err == io.EOF && !a.silent() {
 			// Files may be cut off while the server writes; what is missing comes with the next start.
-			r.asm.warn(fmt.Sprintf("the binlog ends inside the transaction that begins at %s", at(r.asm.file, r.asm.begin)))
+			switch {
+			case a.in:
+				a.warn(fmt.Sprintf("the binlog ends inside the transaction that begins at %s", at(a.file, a.begin)))
+			case a.xa != nil:
+				a.warn(fmt.Sprintf("the binlog ends inside XA transaction %s, which begins at %s", a.xa.XID, at(a.xa.File, a.xa.Pos)))
+			}
 		}
 		return nil, err
 	}
@@ -107,6 +124,7 @@ func (r *Reader) step(ctx context.Context) (Event, error) {
 // Close frees what the reader reads from.
 func (r *Reader) Close() error {
 	r.asm.payload.close()
+	r.asm.spool.close()
 	return r.raw.close()
 }
 
@@ -146,7 +164,7 @@ func (r *Reader) seek(ctx context.Context, file string, pos int64) error {
 			return err
 		}
 	}
-	if a.in || a.xa != "" {
+	if a.in || a.xa != nil && !a.xa.covered {
 		return fmt.Errorf("%s: the position is inside the transaction that begins at %s: start there, or at the end of a transaction",
 			at(file, pos), at(file, a.begin))
 	}
@@ -174,7 +192,7 @@ func (r *Reader) scan(ctx context.Context) error {
 	a.scan = true
 	_, err = a.feed(ctx, raw, start)
 	a.scan = false
-	if err == nil && !headed && a.headed && len(raw) > 4 && raw[4] != evPreviousGTIDs {
+	if err == nil && !headed && a.headed && len(raw) > 4 && raw[4] != evPreviousGTIDs && raw[4] != evMariaGTIDList {
 		err = a.errorf(errors.New("the file does not begin with FORMAT_DESCRIPTION and PREVIOUS_GTIDS: binlogs of servers before MySQL 5.6 cannot be read"), "")
 	}
 	return err
@@ -183,24 +201,9 @@ func (r *Reader) scan(ctx context.Context) error {
 // position is the offset at which the assembler stands, between transactions.
 func (r *Reader) position() offset.Offset {
 	a := &r.asm
-	o := offset.Offset{File: a.file, Pos: a.next}
+	o := offset.Offset{File: a.file, Pos: a.next, Side: a.between()}
 	if a.gtids {
 		o.GTIDs = a.set
 	}
 	return o
-}
-
-// resumeAt prepares going on at a stored offset, perhaps inside its transaction.
-func (r *Reader) resumeAt(o offset.Offset, byGTID bool) {
-	if o.TsSec != 0 {
-		r.asm.lastTime = uint32(o.TsSec) // idle time does not set it back
-	}
-	if o.Event > 0 {
-		r.asm.resume = &resume{file: o.File, pos: o.Pos, event: o.Event, row: o.Row, byGTID: byGTID}
-		return
-	}
-	if o.Row > 0 {
-		r.asm.warn(fmt.Sprintf("the stored offset %s has rows but no events to skip (Debezium writes that for XA transactions): "+
-			"which rows they are cannot be told, so none is skipped", at(o.File, o.Pos)))
-	}
 }

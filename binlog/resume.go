@@ -12,12 +12,18 @@ const (
 	startElsewhere = offset.HowToDelete + ", and start at a position that is known to be right (start.position), or take a new snapshot"
 )
 
-// resume is what a stored offset says about its open transaction.
+// resume is what a stored offset says about its open transaction. It is found again by the GTID that the side record
+// names; without one by the stored position, and then, with GTIDs, by being the first transaction that is not in the
+// stored set.
 type resume struct {
 	file       string
 	pos        int64 // of BEGIN
 	event, row int64
-	byGTID     bool // the stored set names the transaction: the first one that is not in it
+	byGTID     bool         // the stream has all transactions that are not in the stored set, and no others
+	open       *offset.Open // from the side record; nil: there is none, or it says nothing
+	same       bool         // the offset is known to be from this server …
+	other      bool         // … or from another one
+	waiting    bool         // other transactions came first: this one is still to come
 }
 
 // skipDone ends the skipping when the stored number of events is reached; rows are then skipped in this event.
@@ -35,18 +41,131 @@ func (a *assembler) skipDone(typ byte) error {
 	return nil
 }
 
-// resumeElsewhere gives the stored event and row numbers up, because what comes first is not the stored transaction (I5).
-func (a *assembler) resumeElsewhere() error {
+// resumeTransaction is called at a BEGIN: it finds out whether the transaction is the stored one, and says whether its
+// first part is left out (I5).
+func (a *assembler) resumeTransaction() (inside bool, err error) {
 	r := a.resume
 	if r == nil || a.silent() {
+		return false, nil
+	}
+	here := a.file == r.file && a.start == r.pos
+	if r.open == nil {
+		if !here {
+			return false, a.resumeElsewhere()
+		}
+		if !r.byGTID {
+			a.warn(fmt.Sprintf("going on inside the transaction that begins at %s: without GTIDs only the position says that it is the same one", at(a.file, a.begin)))
+		}
+		a.skipping = true
+		return true, nil
+	}
+	switch {
+	case r.open.GTID != "" && a.gtids:
+		if a.gtidString() != r.open.GTID {
+			return false, a.resumeElsewhere()
+		}
+	case r.other || !here:
+		return false, a.resumeElsewhere()
+	case r.open.CommitMicros != 0 && a.micros != 0 && r.open.CommitMicros != a.micros || r.open.Thread >= 0 && r.open.Thread != a.thread:
+		return false, a.errorf(fmt.Errorf("the transaction that begins here (thread %d, committed at %d µs) is not the one of the stored offset (thread %d, %d µs): "+
+			"the offset is from another server, or the binlog was written anew; "+startElsewhere, a.thread, a.micros, r.open.Thread, r.open.CommitMicros), "")
+	}
+	if here && !r.other {
+		a.skipping = true
+		return true, nil
+	}
+	// Another server has cut the rows into events of its own.
+	a.resume = nil
+	a.pass = a.passOf(r, fmt.Sprintf("transaction %s, which begins at %s here,", r.open.GTID, at(a.file, a.start)))
+	return a.pass.left() > 0, nil
+}
+
+// passOf is how many rows are to be left out of a transaction that is found again by its rows.
+func (a *assembler) passOf(r *resume, what string) pass {
+	open, done := r.open, r.row
+	switch {
+	case a.filtered && !r.same:
+		a.warn(what + " is sent again from its beginning: this server leaves rows out of its binlog that the one before had (replication or binlog filters), so rows cannot be counted")
+	case open.Filters == a.filters && open.Captured >= 0:
+		return pass{captured: open.Captured + done}
+	case open.Rows >= 0:
+		return pass{all: open.Rows + done}
+	default:
+		a.warn(what + " is sent again from its beginning: the table filters were changed, and the rows of tables that are not captured could not be counted")
+	}
+	return pass{}
+}
+
+// resumeElsewhere is called when what comes first is not the stored transaction (I5): that may still come, if its GTID is
+// known; otherwise the stored event and row numbers are given up.
+func (a *assembler) resumeElsewhere() error {
+	r := a.resume
+	if r == nil || a.silent() || r.waiting {
 		return nil
 	}
-	if !r.byGTID {
+	if !r.byGTID && (r.open == nil || r.open.GTID == "" || !a.gtids) {
 		return a.errorf(fmt.Errorf("the stored offset says that a transaction begins at %s, which does not: the offset is from another server or another binlog; "+
 			startElsewhere, at(r.file, r.pos)), "")
+	}
+	if r.open != nil && r.open.GTID != "" {
+		r.waiting = true
+		a.warn(fmt.Sprintf("the stored offset lies in transaction %s, and other transactions come before it in this binlog; it is still waited for", r.open.GTID))
+		return nil
 	}
 	a.warn(fmt.Sprintf("the first transaction that is not in the stored GTID set begins at %s, not at %s as the stored offset says: "+
 		"this is another server or another binlog, so the transaction is sent again from its BEGIN", at(a.file, a.start), at(r.file, r.pos)))
 	a.resume = nil
 	return nil
+}
+
+// resumeXA leaves out the rows that the stored offset covers, when it lies inside the XA transaction that is about to be
+// given out.
+func (a *assembler) resumeXA(g *xaGroup) {
+	r := a.resumeIn
+	if r == nil || r.open.XID != g.XID {
+		return
+	}
+	switch here := a.file == r.file && a.groupStart == r.pos; {
+	case r.open.GTID != "" && a.gtids:
+		if r.open.GTID != a.gtidString() {
+			return
+		}
+	case r.other || !here:
+		return
+	}
+	a.resumeIn = nil
+	p := a.passOf(r, "XA transaction "+g.XID+", which is committed at "+at(a.file, a.start)+" here,")
+	a.pass.captured, a.pass.all = max(a.pass.captured, p.captured), max(a.pass.all, p.all)
+}
+
+// resumeAt prepares going on at a stored offset, perhaps inside its transaction. byGTID says that the stream has all
+// transactions that are not in its set.
+func (r *Reader) resumeAt(o offset.Offset, byGTID bool) {
+	a := &r.asm
+	a.cover = nil
+	if o.TsSec != 0 {
+		a.lastTime = uint32(o.TsSec) // idle time does not set it back
+	}
+	stored := &resume{file: o.File, pos: o.Pos, event: o.Event, row: o.Row, byGTID: byGTID}
+	if s := o.Side; s != nil {
+		stored.open = s.Open
+		if s.Server != "" && a.server != "" {
+			stored.same, stored.other = s.Server == a.server, s.Server != a.server
+		}
+		for _, p := range s.XA {
+			a.prepared = append(a.prepared, &xaGroup{Prepared: p})
+		}
+		a.listPrepared()
+	}
+	a.stored = o
+	switch {
+	case a.coverMet: // while the position was searched for
+	case stored.open != nil && stored.open.XID != "":
+		stored.row = o.Done
+		a.resumeIn = stored
+	case o.Event > 0:
+		a.resume = stored
+	case o.Row > 0: // Debezium's offset in an XA transaction that is still to come
+		a.cover = &cover{file: o.File, pos: o.Pos, row: o.Row}
+	}
 }

@@ -24,50 +24,71 @@ type Source interface {
 	Close() error
 }
 
-// Config says what a reader captures and where it learns about tables. Captured must be set.
+// Config says what a reader captures and what it knows of tables. Captured must be set.
 type Config struct {
 	// Captured says whether the rows of a table are wanted. It is asked once for each version of a table and must
 	// give the same answer every time.
 	Captured func(database, table string) bool
 
-	// Definitions adds what TABLE_MAP does not tell about a table. Nil: nothing is known beyond TABLE_MAP.
-	Definitions Definitions
+	// Filters is a fingerprint of what Captured goes by. Two runs with equal ones may count captured rows only when a
+	// transaction has to be found again on another server.
+	Filters string
+
+	// Catalog is what is known of tables: for a server at the start position, for files at their beginning. The reader
+	// moves it by the DDL that it reads; nobody else may use it as long as the reader lives. Nil: a new, empty one.
+	//
+	// CatalogAt is the position at which Catalog holds, if that lies behind the start (its definitions were read from the
+	// server when the stream had not come so far). Until then DDL does not change the definitions that it has.
+	Catalog   *schema.Catalog
+	CatalogAt offset.Offset
+
+	// History is an adopted Debezium schema history in its order. Entries up to the start position are put into the
+	// catalog before anything is read; what one of the others says holds from its position on, whatever the statement
+	// there says (I10, I11).
+	History []schema.HistoryEntry
+
+	// Refresh asks for a table as it is now: what SHOW CREATE TABLE says, nil when it is gone. It is asked when the binlog
+	// does not fit what the catalog has, may block, and its error ends the stream. Nil: nobody can be asked.
+	Refresh func(ctx context.Context, database, table string) (*schema.Definition, error)
+
+	// SkipUnparseableDDL passes over DDL that cannot be understood where stopping is the only other choice
+	// (schema.history.internal.skip.unparseable.ddl): without column names in the binlog.
+	SkipUnparseableDDL bool
 
 	// IncludeQuery fills Info.Query with the statements' texts, when the server writes them into the binlog
 	// (binlog_rows_query_log_events).
 	IncludeQuery bool
 
+	// Transactions asks for a [Begin] at the beginning of each transaction, and for what a [Boundary] says of its end.
+	Transactions bool
+
+	// Recount gives out also the rows of the open transaction that the stored offset covers, for counting alone:
+	// [Rows.Covered] tells them. All records of a key change have one offset in Debezium, so only its counts of events say
+	// whether an offset of Debezium's (one without a side record) covers the last of them.
+	Recount bool
+
+	// ServerUUID is the server_uuid of the server that the binlog is from. [Open] fills it in; "": not known.
+	ServerUUID string
+
+	// Filtered says that the server leaves rows out of its binlog that its source has (replication or binlog filters). A
+	// transaction that was begun on another server cannot be found by counting rows then. [Open] asks the server.
+	Filtered bool
+
+	// GTIDSources says which sources of GTIDs count (gtid.source.includes and gtid.source.excludes): of the others a
+	// stored offset may have transactions that the server has never heard of. It is told a UUID, on MariaDB
+	// "domain-server". Nil: all.
+	GTIDSources func(source string) bool
+
+	// SourceRows gives out the rows of all sources. Otherwise those of sources that do not count are left out
+	// (gtid.source.filter.dml.events).
+	SourceRows bool
+
+	// SpoolDir is where large XA transactions wait for their commit, in a file without a name that is only a cache. "":
+	// the system's directory for temporary files.
+	SpoolDir string
+
 	// Log receives warnings (a definition that does not fit, a restart that could not be proven). Nil: none.
 	Log *zap.Logger
-}
-
-// Definitions knows tables by SHOW CREATE TABLE or a schema history. It is used by the reader's goroutine only.
-//
-// It should also have the method Tables(database string) []string, which names the tables of a database that it has a
-// definition of, wanted or not. Without it every call of a stored function that was logged as text stops the stream:
-// nobody can tell then that nothing of the function's database is captured.
-type Definitions interface {
-	// Definition is the table as known for the present position of the stream, nil when it is not known. It does not
-	// block.
-	Definition(database, table string) *schema.Definition
-
-	// Refresh is asked when the columns in the binlog no longer fit Definition: the table as it is now, nil when it is
-	// gone. It may ask a server, so it may block. An error ends the stream.
-	Refresh(ctx context.Context, database, table string) (*schema.Definition, error)
-}
-
-// lister is a Definitions that can say what it knows.
-type lister interface {
-	Tables(database string) []string
-}
-
-// noDefinitions knows no table.
-type noDefinitions struct{}
-
-func (noDefinitions) Definition(string, string) *schema.Definition { return nil }
-
-func (noDefinitions) Refresh(context.Context, string, string) (*schema.Definition, error) {
-	return nil, nil
 }
 
 // Start says where a stream begins. At most one of its members is set; the zero value is the end (Now) for a server

@@ -2,6 +2,9 @@ package binlog
 
 import (
 	"bytes"
+	"encoding/hex"
+	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -11,13 +14,18 @@ import (
 type kind uint8
 
 const (
-	kindOther      kind = iota // DDL, account and administrative statements: a boundary
+	kindOther      kind = iota // account and administrative statements: a boundary
+	kindDDL                    // CREATE, ALTER, DROP, RENAME, of whatever
 	kindBegin                  // BEGIN
 	kindCommit                 // COMMIT
 	kindRollback               // ROLLBACK
 	kindRollbackTo             // ROLLBACK TO SAVEPOINT
+	kindSavepoint              // SAVEPOINT, RELEASE SAVEPOINT
 	kindXAStart
-	kindXA // XA END, XA COMMIT, XA ROLLBACK
+	kindXAEnd
+	kindXACommit
+	kindXAOnePhase // XA COMMIT … ONE PHASE
+	kindXARollback
 	kindTruncate
 	kindDML      // a change of rows logged as text
 	kindFunction // a call of a stored function that changes rows, logged as text: SELECT `db`.`f`(…)
@@ -28,7 +36,7 @@ const (
 type statement struct {
 	kind   kind
 	tables []tableName
-	xid    string // of kindXAStart
+	xid    string // of the XA kinds: X'…',X'…',1
 }
 
 type tableName struct{ database, table string }
@@ -60,13 +68,10 @@ func classify(database, text []byte) statement {
 			}
 			return statement{kind: kindRollback}
 		}
+	case "SAVEPOINT", "RELEASE":
+		return statement{kind: kindSavepoint}
 	case "XA":
-		switch s.word() {
-		case "START", "BEGIN":
-			s.space()
-			return statement{kind: kindXAStart, xid: strings.ToValidUTF8(string(s.text), "?")}
-		}
-		return statement{kind: kindXA}
+		return s.xa()
 	case "TRUNCATE":
 		s.skip("TABLE")
 		if t, ok := s.table(string(database)); ok {
@@ -100,11 +105,87 @@ func classify(database, text []byte) statement {
 		if t, ok := s.createSelect(string(database)); ok {
 			return statement{kind: kindDML, tables: []tableName{t}}
 		}
+		return statement{kind: kindDDL}
+	case "ALTER", "DROP", "RENAME":
+		return statement{kind: kindDDL}
 	case "WITH":
 		// Common table expressions in front of an UPDATE or DELETE: every name counts as a target.
 		return s.dml(string(database), true)
 	}
 	return statement{}
+}
+
+// xa takes what follows the word XA.
+func (s *scanner) xa() statement {
+	var st statement
+	switch s.word() {
+	case "START", "BEGIN":
+		st.kind = kindXAStart
+	case "END", "PREPARE":
+		st.kind = kindXAEnd
+	case "COMMIT":
+		st.kind = kindXACommit
+	case "ROLLBACK":
+		st.kind = kindXARollback
+	}
+	st.xid = s.xid()
+	if st.kind == kindXACommit && s.word() == "ONE" {
+		st.kind = kindXAOnePhase
+	}
+	return st
+}
+
+// xid takes the name of an XA transaction in any way of writing it and returns it as the server writes it into the binlog:
+// X'…',X'…',1.
+func (s *scanner) xid() string {
+	var parts [2][]byte
+	format := uint64(1)
+	for i := range 3 {
+		if i > 0 && !s.comma() {
+			break
+		}
+		s.space()
+		if i == 2 {
+			if n, err := strconv.ParseUint(s.word(), 10, 32); err == nil {
+				format = n
+			}
+			break
+		}
+		parts[i] = s.bytes()
+	}
+	return fmt.Sprintf("X'%x',X'%x',%d", parts[0], parts[1], format)
+}
+
+// comma takes a comma.
+func (s *scanner) comma() bool {
+	s.space()
+	if len(s.text) == 0 || s.text[0] != ',' {
+		return false
+	}
+	s.text = s.text[1:]
+	return true
+}
+
+// bytes takes a string: 'text', X'hex' or 0xhex.
+func (s *scanner) bytes() []byte {
+	if len(s.text) == 0 {
+		return nil
+	}
+	if c := s.text[0]; c == '\'' || c == '"' {
+		return []byte(s.quoted(c))
+	}
+	digits := s.word()
+	switch {
+	case digits == "X" && len(s.text) > 0 && s.text[0] == '\'':
+		digits = s.quoted('\'')
+	case strings.HasPrefix(digits, "0X"):
+		digits = digits[2:]
+	}
+	b, err := hex.DecodeString(digits)
+	if err != nil {
+		return []byte(digits)
+	}
+	return b
 }
 
 // createSelect takes the rest of CREATE TABLE … SELECT, and of its likes with TABLE, VALUES and WITH, and returns the
@@ -126,6 +207,11 @@ func (s *scanner) createSelect(database string) (tableName, bool) {
 		}
 		switch {
 		case w == "SELECT", w == "TABLE", w == "VALUES", w == "WITH":
+			rest := s.text
+			if w == "WITH" && s.word() == "SYSTEM" && s.word() == "VERSIONING" { // an option of MariaDB's
+				continue
+			}
+			s.text = rest
 			if depth == 0 || query {
 				return t, true
 			}

@@ -38,7 +38,7 @@ func TestTableMapAgainstLibrary(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			got, err := parseTableMap(string(database), string(name), rest)
+			got, _, _, err := parseTableMap(string(database), string(name), rest)
 			if err != nil {
 				return fmt.Errorf("%s.%s: %w", database, name, err)
 			}
@@ -93,7 +93,7 @@ func TestSameTableSameVersion(t *testing.T) {
 	b.tableMap(2, "t")
 	b.tableMap(2, "u")
 	body := func(i int) []byte { return b.events[i][headerSize+8:] }
-	ts := tables{captured: func(_, _ string) bool { return true }, defs: noDefinitions{}}
+	ts := tables{captured: func(_, _ string) bool { return true }, defs: &definitions{}}
 	for i := 2; i <= 4; i++ {
 		if err := ts.add(t.Context(), uint64(i), body(i), "", 0); err != nil {
 			t.Fatal(err)
@@ -184,7 +184,7 @@ func FuzzTableMap(f *testing.F) {
 		if err != nil {
 			return
 		}
-		table, err := parseTableMap(string(database), string(name), rest)
+		table, _, _, err := parseTableMap(string(database), string(name), rest)
 		if err != nil {
 			return
 		}
@@ -254,7 +254,7 @@ func TestVectorCountsAsCharacter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		table, err := parseTableMap(string(database), string(name), rest)
+		table, _, _, err := parseTableMap(string(database), string(name), rest)
 		if err != nil {
 			t.Errorf("%s: %v", test.sql, err)
 			continue

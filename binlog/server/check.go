@@ -22,9 +22,6 @@ func (c *Conn) Check(ctx context.Context, req Requirements) error {
 	if err != nil {
 		return err
 	}
-	if info.MariaDB() {
-		return faultf(ErrSetup, "the server at %s is a MariaDB (%s), which is not supported yet", c.Address(), info.Version)
-	}
 	faults := c.checkSettings(info)
 	for _, check := range []func(context.Context) error{
 		c.checkGrants,
@@ -46,25 +43,20 @@ func (c *Conn) checkSettings(info *Info) []error {
 	var faults []error
 	bad := func(format string, args ...any) { faults = append(faults, faultf(ErrSetup, format, args...)) }
 	if !info.BinlogOn {
-		bad("MySQL at %s writes no binlog (log_bin=OFF); start mysqld with --log-bin and without --skip-log-bin", c.Address())
+		bad("%s writes no binlog (log_bin=OFF); start the server with --log-bin and without --skip-log-bin", c.name())
 		return faults
 	}
 	const reconnect = "; then let the applications connect again, since open sessions keep the old value"
 	if !strings.EqualFold(info.Format, "ROW") {
-		bad("binlog_format is %s on MySQL at %s, so changes come as SQL text instead of rows: SET PERSIST binlog_format=ROW%s", info.Format, c.Address(), reconnect)
+		bad("binlog_format is %s on %s, so changes come as SQL text instead of rows: %s%s", info.Format, c.name(), info.persist("binlog_format=ROW"), reconnect)
 	}
-	if !strings.EqualFold(info.RowImage, "FULL") {
-		bad("binlog_row_image is %s on MySQL at %s, so rows come with columns missing: SET PERSIST binlog_row_image=FULL%s", info.RowImage, c.Address(), reconnect)
+	// A MariaDB's FULL_NODUP leaves out of after images what before images have.
+	if !strings.EqualFold(info.RowImage, "FULL") && info.RowImage != "" && !(info.MariaDB() && strings.EqualFold(info.RowImage, "FULL_NODUP")) {
+		bad("binlog_row_image is %s on %s, so rows come with columns missing: %s%s", info.RowImage, c.name(), info.persist("binlog_row_image=FULL"), reconnect)
 	}
-	switch {
-	case info.RowMetadata == "":
-		bad("MySQL at %s (%s) has no binlog_row_metadata; it takes version 8.0.1 or later", c.Address(), info.Version)
-	case !strings.EqualFold(info.RowMetadata, "FULL"):
-		bad("binlog_row_metadata is %s on MySQL at %s, so the binlog does not name the columns of its rows: SET PERSIST binlog_row_metadata=FULL", info.RowMetadata, c.Address())
-	}
-	if strings.Contains(strings.ToUpper(info.RowValueOption), "PARTIAL_JSON") {
-		bad("binlog_row_value_options is %s on MySQL at %s, so updates of JSON columns come as fragments: SET PERSIST binlog_row_value_options=''%s",
-			info.RowValueOption, c.Address(), reconnect)
+	if info.RowMetadata != "" && !strings.EqualFold(info.RowMetadata, "FULL") {
+		c.cfg.Log.Warn("the binlog does not name the columns of its rows, so their definitions must be known at each position: keep the schema store, or write the names",
+			zap.String("server", c.Address()), zap.String("binlog_row_metadata", info.RowMetadata), zap.String("write_them_with", info.persist("binlog_row_metadata=FULL")))
 	}
 	return faults
 }
@@ -84,8 +76,8 @@ func (c *Conn) checkGrants(ctx context.Context) error {
 	}
 	var faults []error
 	for _, l := range lacking {
-		faults = append(faults, faultf(ErrAccess, "user %s lacks the privilege %s at MySQL %s, which is for %s: GRANT %s ON *.* TO %s%s",
-			account, l.privilege, c.Address(), l.use, l.privilege, account, l.more))
+		faults = append(faults, faultf(ErrAccess, "user %s lacks the privilege %s on %s, which is for %s: GRANT %s ON *.* TO %s%s",
+			account, l.privilege, c.name(), l.use, l.privilege, account, l.more))
 	}
 	if res, err := c.query(ctx, "SHOW GRANTS"); err == nil && hasIdleRole(res) {
 		faults = append(faults, faultf(ErrAccess, "user %s has been granted roles, but none is active at login: SET DEFAULT ROLE ALL TO %s", account, account))
@@ -97,7 +89,15 @@ type lack struct{ privilege, use, more string }
 
 func (c *Conn) lackingGrants(ctx context.Context) ([]lack, error) {
 	var lacking []lack
-	if _, err := c.replicas(ctx); isKind(err, ErrAccess) {
+	grants, err := c.query(ctx, "SHOW GRANTS")
+	if err != nil {
+		return nil, err
+	}
+	if c.maria.Load() { // where the list of replicas takes more than being one
+		if !granted(grants, "REPLICATION SLAVE") {
+			lacking = append(lacking, lack{"REPLICATION SLAVE", "reading the binlog", ""})
+		}
+	} else if _, err := c.replicas(ctx); isKind(err, ErrAccess) {
 		lacking = append(lacking, lack{"REPLICATION SLAVE", "reading the binlog", ""})
 	} else if err != nil {
 		return nil, err
@@ -107,14 +107,27 @@ func (c *Conn) lackingGrants(ctx context.Context) ([]lack, error) {
 	} else if err != nil && code(err) != 1381 { // 1381: binlog off, which is a fault of its own
 		return nil, err
 	}
-	res, err := c.query(ctx, "SHOW GRANTS")
-	if err != nil {
-		return nil, err
-	}
-	if !grantsSelect(res) {
+	if !grantsSelect(grants) {
 		lacking = append(lacking, lack{"SELECT", "reading the definitions of the captured tables", " (or on their databases alone)"})
 	}
 	return lacking, nil
+}
+
+// granted reports whether a privilege is granted on everything.
+func granted(res *result, privilege string) bool {
+	for i := range res.rows() {
+		privileges, ok := strings.CutPrefix(firstColumn(res, i), "GRANT ")
+		privileges, _, on := strings.Cut(privileges, " ON *.* ")
+		if !ok || !on {
+			continue
+		}
+		for _, p := range strings.Split(privileges, ",") {
+			if p = strings.TrimSpace(p); p == privilege || p == "ALL PRIVILEGES" || p == "ALL" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // grantsSelect reports whether SELECT is granted on anything but tables of the server itself.
@@ -171,37 +184,39 @@ func (c *Conn) checkReplica(ctx context.Context, info *Info) error {
 	res, err := c.queryEither(ctx, "SHOW REPLICA STATUS", "SHOW SLAVE STATUS")
 	if err != nil {
 		if isKind(c.needs(err, "REPLICATION CLIENT"), ErrAccess) {
-			return nil // lackingGrants says so
+			return nil // lackingGrants says so, or it is a MariaDB, where it takes SLAVE MONITOR
 		}
 		return err
 	}
 	if res.rows() == 0 {
 		return nil
 	}
-	return faultf(ErrSetup, "MySQL at %s is a replica of %s and does not write what it replicates to its own binlog (log_replica_updates=OFF), "+
+	return faultf(ErrSetup, "%s is a replica of %s and does not write what it replicates to its own binlog (log_replica_updates=OFF), "+
 		"so those changes would be missed: start it with --log-replica-updates, or point database.hostname at its source",
-		c.Address(), res.text(0, "Source_Host", "Master_Host"))
+		c.name(), res.text(0, "Source_Host", "Master_Host"))
 }
 
 // checkServerID asks whether our server id is a possible one and free.
 func (c *Conn) checkServerID(ctx context.Context, info *Info, req Requirements) error {
 	if req.ServerID == 0 {
-		return faultf(ErrSetup, "database.server.id is 0, which no replica may have: use a number of 1 to 4294967295 that no other replica of MySQL at %s has", c.Address())
+		return faultf(ErrSetup, "database.server.id is 0, which no replica may have: use a number of 1 to 4294967295 that no other replica of %s has", c.name())
 	}
 	if req.ServerID == info.ServerID {
-		return faultf(ErrServerIDInUse, "database.server.id %d is the server_id of MySQL at %s itself: give this connector another database.server.id", req.ServerID, c.Address())
+		return faultf(ErrServerIDInUse, "database.server.id %d is the server_id of %s itself: give this connector another database.server.id", req.ServerID, c.name())
 	}
 	list, err := c.replicas(ctx)
 	if isKind(err, ErrAccess) {
-		return nil // lackingGrants says so
+		return nil // lackingGrants says so, or it is a MariaDB, where it takes REPLICATION MASTER ADMIN
 	}
 	if err != nil {
 		return err
 	}
-	if err := c.foreign(list, req.ServerID, replicaUUID(req.Identity, req.ServerID)); err != nil {
+	if err := c.foreign(list, req.ServerID, replicaUUID(req.Identity, req.ServerID), reportHost(req.Identity)); err != nil {
 		return err
 	}
-	c.warnUnnamed(ctx)
+	if !info.MariaDB() { // which ends the stream of whoever has our server id
+		c.warnUnnamed(ctx)
+	}
 	return nil
 }
 
@@ -242,14 +257,14 @@ func (c *Conn) replicas(ctx context.Context) ([]replica, error) {
 	return list, nil
 }
 
-// foreign reports a replica that has our server id and is not us.
-func (c *Conn) foreign(list []replica, id uint32, uuid string) error {
+// foreign reports a replica that has our server id and is not us. A MariaDB's replicas have no uuid.
+func (c *Conn) foreign(list []replica, id uint32, uuid, host string) error {
 	for _, r := range list {
-		if r.id != uint64(id) || strings.EqualFold(r.uuid, uuid) {
+		if r.id != uint64(id) || strings.EqualFold(r.uuid, uuid) || r.uuid == "" && c.maria.Load() && r.host == host {
 			continue
 		}
-		return faultf(ErrServerIDInUse, "database.server.id %d is in use at MySQL %s by another replica (report host %q, uuid %q in SHOW REPLICAS): "+
-			"give this connector another database.server.id, or stop the other one; if it has just been stopped, the server forgets it within its heartbeat period", id, c.Address(), r.host, r.uuid)
+		return faultf(ErrServerIDInUse, "database.server.id %d is in use on %s by another replica (report host %q, uuid %q in SHOW REPLICAS): "+
+			"give this connector another database.server.id, or stop the other one; if it has just been stopped, the server forgets it within its heartbeat period", id, c.name(), r.host, r.uuid)
 	}
 	return nil
 }

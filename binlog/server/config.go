@@ -1,4 +1,4 @@
-// Package server asks a MySQL server everything that reading its binlog needs: whether it is set up for it, where its
+// Package server asks a MySQL or MariaDB server everything that reading its binlog needs: whether it is set up for it, where its
 // binlog stands, what its tables look like, whether a stored offset still holds there, and the binlog itself, as raw
 // events.
 //
@@ -34,7 +34,7 @@ const (
 	DefaultHeartbeat      = 10 * time.Second
 )
 
-// Config says how to reach a MySQL server.
+// Config says how to reach a server.
 type Config struct {
 	Host     string
 	Port     int // 0: 3306
@@ -54,6 +54,10 @@ type Config struct {
 
 	// Dial opens the network connection; nil: a net.Dialer. Tests and proxies put theirs here.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+	// InitialStatements are run at the beginning of each connection that asks the server something, and not on those that
+	// read its binlog (database.initial.statements). One that the server refuses is an error of the login.
+	InitialStatements []string
 
 	Log *zap.Logger // nil: none
 }

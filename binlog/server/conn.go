@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-mysql-org/go-mysql/client"
@@ -32,7 +33,8 @@ const (
 // for concurrent use; questions wait for each other. Its methods block until the answer is there, ctx ends or two
 // minutes have passed.
 type Conn struct {
-	cfg Config
+	cfg   Config
+	maria atomic.Bool // the server is a MariaDB, as far as it has said
 
 	mu struct {
 		sync.Mutex
@@ -45,7 +47,7 @@ type Conn struct {
 type session struct {
 	*client.Conn
 	wire *wire
-	addr string
+	name string // of the server, in error texts
 	used time.Time
 }
 
@@ -56,7 +58,7 @@ func Connect(ctx context.Context, cfg Config) (*Conn, error) {
 		return nil, err
 	}
 	c := &Conn{cfg: cfg}
-	sess, err := c.login(ctx)
+	sess, err := c.login(ctx, true)
 	if err != nil {
 		return nil, err
 	}
@@ -84,19 +86,27 @@ func (c *Conn) Close() error {
 // Address returns the server's host:port as configured.
 func (c *Conn) Address() string { return c.cfg.address() }
 
-// login opens a connection of its own and sets it up for reading definitions.
-func (c *Conn) login(ctx context.Context) (*session, error) {
+// name is what error texts call the server.
+func (c *Conn) name() string {
+	if c.maria.Load() {
+		return "MariaDB at " + c.cfg.address()
+	}
+	return "MySQL at " + c.cfg.address()
+}
+
+// login opens a connection of its own and sets it up for reading definitions. The statements of
+// database.initial.statements are for connections that ask, not for those that read the binlog.
+func (c *Conn) login(ctx context.Context, asks bool) (*session, error) {
 	cfg := &c.cfg
-	addr := cfg.address()
 	ctx, cancel := context.WithTimeout(ctx, cfg.ConnectTimeout)
 	defer cancel()
 
-	nc, err := cfg.Dial(ctx, "tcp", addr)
+	nc, err := cfg.Dial(ctx, "tcp", cfg.address())
 	if err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil, context.Canceled
 		}
-		return nil, networkFault(fmt.Sprintf("MySQL at %s cannot be reached", addr), err)
+		return nil, networkFault(c.name()+" cannot be reached", err)
 	}
 	w := &wire{Conn: nc, inspect: true, allowKey: cfg.AllowPublicKeyRetrieval}
 	deadline, _ := ctx.Deadline()
@@ -104,7 +114,7 @@ func (c *Conn) login(ctx context.Context) (*session, error) {
 	stop := context.AfterFunc(ctx, func() { nc.Close() })
 	defer stop()
 
-	sess, err := c.handshake(ctx, w)
+	sess, err := c.handshake(ctx, w, asks)
 	if err == nil && !stop() { // cancelled meanwhile, and so closed
 		err = ctx.Err()
 	}
@@ -116,7 +126,7 @@ func (c *Conn) login(ctx context.Context) (*session, error) {
 	return sess, nil
 }
 
-func (c *Conn) handshake(ctx context.Context, w *wire) (sess *session, err error) {
+func (c *Conn) handshake(ctx context.Context, w *wire, asks bool) (sess *session, err error) {
 	// The client library indexes into the server's packets without looking at their length.
 	defer func() {
 		if r := recover(); r != nil {
@@ -146,7 +156,17 @@ func (c *Conn) handshake(ctx context.Context, w *wire) (sess *session, err error
 		return nil, err
 	}
 	w.inspect = false
-	sess = &session{Conn: cc, wire: w, addr: c.cfg.address(), used: time.Now()}
+	c.maria.Store(isMariaDB(cc.GetServerVersion()))
+	sess = &session{Conn: cc, wire: w, name: c.name(), used: time.Now()}
+	if asks {
+		for _, sql := range c.cfg.InitialStatements {
+			if _, err := sess.Execute(sql); isServerError(err) {
+				return nil, &fault{text: "database.initial.statements: " + shorten(sql), kind: ErrSetup, cause: err}
+			} else if err != nil {
+				return nil, err
+			}
+		}
+	}
 	// SHOW CREATE TABLE's text must not depend on the server's sql_mode (ANSI_QUOTES, NO_BACKSLASH_ESCAPES).
 	if _, err := sess.Execute("SET NAMES utf8mb4"); err != nil {
 		return nil, err
@@ -159,25 +179,25 @@ func (c *Conn) handshake(ctx context.Context, w *wire) (sess *session, err error
 
 // loginError puts a failed login into words.
 func (c *Conn) loginError(ctx context.Context, w *wire, err error) error {
-	addr := c.cfg.address()
+	name := c.name()
 	if network := w.failure(); network != nil && !isServerError(err) {
 		err = network
 	}
 	var f *fault
 	if errors.As(err, &f) {
-		return &fault{text: "login to MySQL at " + addr, cause: err}
+		return &fault{text: "login to " + name, kind: f.kind, cause: err}
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return context.Canceled
 	}
 	if ctx.Err() != nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		return &fault{text: fmt.Sprintf("MySQL at %s did not complete the login within %v", addr, c.cfg.ConnectTimeout), cause: os.ErrDeadlineExceeded}
+		return &fault{text: fmt.Sprintf("%s did not complete the login within %v", name, c.cfg.ConnectTimeout), cause: os.ErrDeadlineExceeded}
 	}
 	var my *mysql.MyError
 	if !errors.As(err, &my) {
-		return networkFault("login to MySQL at "+addr+" failed", err)
+		return networkFault("login to "+name+" failed", err)
 	}
-	text, kind := fmt.Sprintf("MySQL at %s refuses the login of user '%s'", addr, c.cfg.User), ErrAccess
+	text, kind := fmt.Sprintf("%s refuses the login of user '%s'", name, c.cfg.User), ErrAccess
 	switch my.Code {
 	case 1045, 1698:
 		text += " (check database.user and database.password; a new password: ALTER USER '" + c.cfg.User + "'@'%' IDENTIFIED BY '…')"
@@ -192,7 +212,7 @@ func (c *Conn) loginError(ctx context.Context, w *wire, err error) error {
 	case 3159:
 		text += " (the server wants TLS: database.ssl.mode=required)"
 	default:
-		text, kind = fmt.Sprintf("MySQL at %s does not take the connection", addr), nil
+		text, kind = name+" does not take the connection", nil
 	}
 	return &fault{text: text, kind: kind, cause: my}
 }
@@ -207,7 +227,7 @@ func (c *Conn) query(ctx context.Context, sql string) (*result, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.closed {
-		return nil, &fault{text: "MySQL at " + c.cfg.address(), cause: errClosed}
+		return nil, &fault{text: c.name(), cause: errClosed}
 	}
 	if c.mu.sess != nil && time.Since(c.mu.sess.used) > idleCheck {
 		if err := c.mu.sess.run(ctx, pingTimeout, func() error { return c.mu.sess.Ping() }); err != nil {
@@ -220,7 +240,7 @@ func (c *Conn) query(ctx context.Context, sql string) (*result, error) {
 		}
 	}
 	if c.mu.sess == nil {
-		sess, err := c.login(ctx)
+		sess, err := c.login(ctx, true)
 		if err != nil {
 			return nil, err
 		}
@@ -248,7 +268,7 @@ func (s *session) query(ctx context.Context, sql string) (*result, error) {
 		if errors.Is(err, context.Canceled) {
 			return nil, err
 		}
-		text := fmt.Sprintf("MySQL at %s: %s", s.addr, shorten(sql))
+		text := s.name + ": " + shorten(sql)
 		switch {
 		case isServerError(err):
 			return nil, &fault{text: text, cause: err}

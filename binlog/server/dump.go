@@ -17,6 +17,13 @@ type DumpRequest struct {
 	ServerID uint32 // our own, as a replica; must be unique among the server's replicas
 	Identity string // name of the connector: shown by SHOW REPLICAS, and by which the server knows us again
 	From     DumpFrom
+
+	// Queries asks a MariaDB for the texts of statements (ANNOTATE_ROWS), which it sends to nobody else. A MySQL sends its
+	// own in any case.
+	Queries bool
+
+	// Beside says that the connector has a stream already, which this one must not end: it is not shown by SHOW REPLICAS.
+	Beside bool
 }
 
 // Dump opens a binlog stream on a connection of its own, as a registered replica with the request's server id.
@@ -28,14 +35,9 @@ type DumpRequest struct {
 // What the server has to say about the position comes with the first [Stream.Next]. ctx is for opening only.
 func (c *Conn) Dump(ctx context.Context, req DumpRequest) (*Stream, error) {
 	if req.ServerID == 0 {
-		return nil, faultf(ErrSetup, "database.server.id is 0, which no replica may have; use a number of 1 to 4294967295 that no other replica of MySQL at %s has", c.Address())
+		return nil, faultf(ErrSetup, "database.server.id is 0, which no replica may have; use a number of 1 to 4294967295 that no other replica of %s has", c.name())
 	}
-	if req.From.ByGTID {
-		if _, err := encodeGTIDs(req.From.GTIDs); err != nil {
-			return nil, err
-		}
-	}
-	sess, err := c.login(ctx)
+	sess, err := c.login(ctx, false)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +50,14 @@ func (c *Conn) Dump(ctx context.Context, req DumpRequest) (*Stream, error) {
 }
 
 func (c *Conn) dump(ctx context.Context, sess *session, req DumpRequest) (*Stream, error) {
+	maria := c.maria.Load()
 	uuid := replicaUUID(req.Identity, req.ServerID)
+	if req.Beside { // the server ends a stream for another one of the same uuid, a MariaDB for one of the same server id
+		uuid = replicaUUID(req.Identity+"\x00beside", req.ServerID)
+		if maria {
+			req.ServerID = besideID(uuid, req.ServerID)
+		}
+	}
 	// Each variable by its name of today and of before 8.0.26; they are session variables of free name, so setting
 	// both does no harm. The server sends the events with the checksums that the files have.
 	if _, err := sess.query(ctx, fmt.Sprintf("SET @source_binlog_checksum=@@GLOBAL.binlog_checksum, @master_binlog_checksum=@@GLOBAL.binlog_checksum, "+
@@ -61,18 +70,17 @@ func (c *Conn) dump(ctx context.Context, sess *session, req DumpRequest) (*Strea
 		return nil, err
 	}
 	checksum := strings.EqualFold(res.text(0, "c"), "CRC32")
-	// Looking before registering finds a replica that is there already: registering would take its line in SHOW
-	// REPLICAS. Looking again afterwards finds one that did the same at the same time: the later one has the line.
-	if err := c.serverIDFree(ctx, req.ServerID, uuid); err != nil {
-		return nil, err
+	if maria {
+		if err := c.mariaReplica(ctx, sess, req.From); err != nil {
+			return nil, err
+		}
 	}
-	if err := sess.run(ctx, queryTimeout, func() error { return register(sess, req) }); err != nil {
-		return nil, c.needs(&fault{text: fmt.Sprintf("MySQL at %s: registering as a replica", c.Address()), cause: err}, "REPLICATION SLAVE")
+	if !req.Beside {
+		if err := c.register(ctx, sess, req, uuid); err != nil {
+			return nil, err
+		}
 	}
-	if err := c.serverIDFree(ctx, req.ServerID, uuid); err != nil {
-		return nil, err
-	}
-	command, err := dumpCommand(req)
+	command, err := dumpCommand(req, maria)
 	if err != nil {
 		return nil, err
 	}
@@ -80,20 +88,29 @@ func (c *Conn) dump(ctx context.Context, sess *session, req DumpRequest) (*Strea
 		sess.ResetSequence()
 		return sess.WritePacket(command)
 	}); err != nil {
-		return nil, &fault{text: fmt.Sprintf("MySQL at %s: asking for the binlog", c.Address()), cause: err}
+		return nil, &fault{text: fmt.Sprintf("%s: asking for the binlog", c.name()), cause: err}
 	}
 	// From here on the client library reads nothing any more: its buffer is empty, because the server sends nothing
 	// unasked, and the stream reads below it.
-	return newStream(sess.Conn.Conn.Conn, sess.wire, c.cfg, req, checksum), nil
+	return newStream(sess.Conn.Conn.Conn, sess.wire, c.cfg, c.name(), req, checksum), nil
+}
+
+// register puts us on the list of SHOW REPLICAS.
+func (c *Conn) register(ctx context.Context, sess *session, req DumpRequest, uuid string) error {
+	// Looking before registering finds a replica that is there already: registering would take its line in SHOW
+	// REPLICAS. Looking again afterwards finds one that did the same at the same time: the later one has the line.
+	if err := c.serverIDFree(ctx, req, uuid); err != nil {
+		return err
+	}
+	if err := sess.run(ctx, queryTimeout, func() error { return register(sess, req) }); err != nil {
+		return c.needs(&fault{text: fmt.Sprintf("%s: registering as a replica", c.name()), cause: err}, "REPLICATION SLAVE")
+	}
+	return c.serverIDFree(ctx, req, uuid)
 }
 
 // register sends COM_REGISTER_SLAVE, which puts us on the list of SHOW REPLICAS until the connection ends.
 func register(sess *session, req DumpRequest) error {
-	const most = 60 // bytes that a server before 8.0.17 has room for
-	host := req.Identity
-	if len(host) > most {
-		host = strings.ToValidUTF8(host[:most], "")
-	}
+	host := reportHost(req.Identity)
 	data := make([]byte, 4, 64+len(host))
 	data = append(data, mysql.COM_REGISTER_SLAVE)
 	data = binary.LittleEndian.AppendUint32(data, req.ServerID)
@@ -111,14 +128,44 @@ func register(sess *session, req DumpRequest) error {
 	return err
 }
 
+// reportHost is what SHOW REPLICAS shows of us.
+func reportHost(identity string) string {
+	const most = 60 // bytes that a server before 8.0.17 has room for
+	if len(identity) > most {
+		return strings.ToValidUTF8(identity[:most], "")
+	}
+	return identity
+}
+
 // dumpCommand returns the packet that starts the stream, with room for its header.
-func dumpCommand(req DumpRequest) ([]byte, error) {
+func dumpCommand(req DumpRequest, maria bool) ([]byte, error) {
+	const (
+		wait     = 0 // flags: for more at the end
+		annotate = 2 // with ANNOTATE_ROWS
+	)
 	from := req.From
 	data := make([]byte, 4, 64+len(from.File)+len(from.GTIDs))
+	if maria {
+		file, pos, flags := from.File, from.Pos, uint16(wait)
+		if from.ByGTID { // the session's variables say where
+			file, pos = "", 4
+		}
+		if req.Queries {
+			flags |= annotate
+		}
+		if pos > math.MaxUint32 {
+			return nil, faultf(ErrSetup, "a MariaDB cannot be asked for position %d of a binlog file, only for those below 4 GiB: start by GTIDs", pos)
+		}
+		data = append(data, mysql.COM_BINLOG_DUMP)
+		data = binary.LittleEndian.AppendUint32(data, uint32(pos))
+		data = binary.LittleEndian.AppendUint16(data, flags)
+		data = binary.LittleEndian.AppendUint32(data, req.ServerID)
+		return append(data, file...), nil
+	}
 	if !from.ByGTID && from.Pos <= math.MaxUint32 {
 		data = append(data, mysql.COM_BINLOG_DUMP)
 		data = binary.LittleEndian.AppendUint32(data, uint32(from.Pos))
-		data = binary.LittleEndian.AppendUint16(data, 0) // flags: wait for more at the end
+		data = binary.LittleEndian.AppendUint16(data, wait)
 		data = binary.LittleEndian.AppendUint32(data, req.ServerID)
 		return append(data, from.File...), nil
 	}
@@ -163,10 +210,13 @@ func replicaUUID(identity string, serverID uint32) string {
 }
 
 // serverIDFree reports another replica that uses our server id, as far as the server knows it.
-func (c *Conn) serverIDFree(ctx context.Context, id uint32, uuid string) error {
+func (c *Conn) serverIDFree(ctx context.Context, req DumpRequest, uuid string) error {
 	list, err := c.replicas(ctx)
+	if isKind(err, ErrAccess) && c.maria.Load() {
+		return nil // it shows them to administrators only
+	}
 	if err != nil {
 		return err
 	}
-	return c.foreign(list, id, uuid)
+	return c.foreign(list, req.ServerID, uuid, reportHost(req.Identity))
 }

@@ -176,7 +176,7 @@ func dumpError(e *mysql.MyError, origin Origin) (advice string, kind error) {
 	switch e.Code {
 	case 1045, 1142, 1227:
 		return "the user needs REPLICATION SLAVE", ErrAccess
-	case 1236, 1789:
+	case 1236, 1789, 4052: // the last one is a MariaDB's
 	default:
 		return "", nil
 	}
@@ -185,6 +185,8 @@ func dumpError(e *mysql.MyError, origin Origin) (advice string, kind error) {
 	switch {
 	case has("same server_uuid/server_id"):
 		return "another process runs this connector with database.server.id SERVER_ID; only one may", ErrReplaced
+	case has("diverged"), has("which is not in the source's binlog"):
+		return "the server does not have the transaction that " + origin.String() + " names, so it is from another server, or this one was reset or restored; " + origin.anew(), ErrOtherServer
 	case has("purged"), has("could not find first log file name"):
 		return purgedChoices(origin), ErrPurged
 	case has("has more gtids than the source"):

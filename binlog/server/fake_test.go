@@ -26,13 +26,16 @@ type fake struct {
 	events    map[int64]bool    // positions at which events begin
 	unknown   []string          // GTID_SUBTRACT(stored, executed), one a question; the last one stays
 	gone      string            // GTID_SUBTRACT(purged, stored)
+	begin     string            // of a MariaDB: the GTIDs at the beginning of its oldest file
 	replicas  [][]any           // Server_Id, Host, Port, Source_Id, Replica_UUID
 	source    string            // set on a replica: its source
+	filter    string            // Replicate_Ignore_Table in SHOW REPLICA STATUS
 	grants    []string
 	fail      map[string]*mysql.MyError // by the beginning of the statement
 
 	onRegister func(f *fake)
-	stream     func(c *fakemysql.Conn) // answers a dump command
+	onQuery    func(f *fake, query string) // with the lock held
+	stream     func(c *fakemysql.Conn)     // answers a dump command
 	asked      []string
 	dumps      [][]byte
 	registered [][]byte
@@ -81,7 +84,10 @@ func (f *fake) dial(context.Context, string, string) (net.Conn, error) {
 	go func() {
 		defer theirs.Close()
 		h := &handler{f: f}
-		conf := fakemysql.NewServer("9.7.0", mysql.DEFAULT_COLLATION_ID, mysql.AUTH_NATIVE_PASSWORD, nil, nil)
+		f.mu.Lock()
+		version := f.vars["version"]
+		f.mu.Unlock()
+		conf := fakemysql.NewServer(version, mysql.DEFAULT_COLLATION_ID, mysql.AUTH_NATIVE_PASSWORD, nil, nil)
 		users := fakemysql.NewInMemoryAuthenticationHandler(mysql.AUTH_NATIVE_PASSWORD)
 		if err := users.AddUser("u", "pw"); err != nil {
 			return
@@ -146,6 +152,9 @@ func (h *handler) HandleQuery(query string) (*mysql.Result, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.asked = append(f.asked, query)
+	if f.onQuery != nil {
+		f.onQuery(f, query)
+	}
 	for prefix, err := range f.fail {
 		if strings.HasPrefix(query, prefix) {
 			return nil, err
@@ -161,6 +170,14 @@ func (h *handler) HandleQuery(query string) (*mysql.Result, error) {
 			rows = append(rows, []any{k, v})
 		}
 		return table([]string{"Variable_name", "Value"}, rows)
+	case is("SELECT BINLOG_GTID_POS"):
+		if strings.HasSuffix(query, ", 4) AS g") {
+			return table([]string{"g"}, [][]any{{f.begin}})
+		}
+		return table([]string{"g"}, [][]any{{f.vars["gtid_binlog_pos"]}})
+	case is("SHOW MASTER STATUS") && f.vars["gtid_binlog_pos"] != "" && f.positions[0].File != "":
+		p := f.positions[0]
+		return table([]string{"File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB"}, [][]any{{p.File, p.Pos, "", ""}})
 	case is("SHOW BINARY LOG STATUS"), is("SHOW MASTER STATUS"):
 		p := f.positions[0]
 		if len(f.positions) > 1 {
@@ -216,9 +233,9 @@ func (h *handler) HandleQuery(query string) (*mysql.Result, error) {
 	case is("SHOW REPLICA STATUS"), is("SHOW SLAVE STATUS"):
 		var rows [][]any
 		if f.source != "" {
-			rows = [][]any{{f.source}}
+			rows = [][]any{{f.source, f.filter}}
 		}
-		return table([]string{"Source_Host"}, rows)
+		return table([]string{"Source_Host", "Replicate_Ignore_Table"}, rows)
 	case is("SHOW GRANTS"):
 		var rows [][]any
 		for _, g := range f.grants {

@@ -6,20 +6,38 @@ import (
 	"strings"
 )
 
+// Flavor is what kind of server it is.
+type Flavor uint8
+
+// The flavors.
+const (
+	MySQL   Flavor = iota // MySQL, Percona Server and others that speak as it does
+	MariaDB               // whose GTIDs, events and some variables differ
+)
+
+// String is the product's name.
+func (f Flavor) String() string {
+	if f == MariaDB {
+		return "MariaDB"
+	}
+	return "MySQL"
+}
+
 // Info is what a server says about itself.
 type Info struct {
-	Version  string // as the server writes it: "9.7.0"
-	UUID     string // server_uuid
+	Version  string // as the server writes it: "9.7.0", "10.11.6-MariaDB-log"
+	Flavor   Flavor
+	UUID     string // server_uuid; of a MariaDB its server_uid, or what tells it from others as well as can be
 	ServerID uint32 // server_id
 
-	GTIDMode string // OFF, OFF_PERMISSIVE, ON_PERMISSIVE, ON
-	Executed string // gtid_executed, canonical, without line breaks
-	Purged   string // gtid_purged, likewise
+	GTIDMode string // OFF, OFF_PERMISSIVE, ON_PERMISSIVE, ON; a MariaDB always has GTIDs: ON
+	Executed string // gtid_executed, canonical, without line breaks; of a MariaDB gtid_binlog_pos
+	Purged   string // gtid_purged, likewise; "" of a MariaDB
 
 	BinlogOn       bool   // log_bin
 	Format         string // binlog_format
 	RowImage       string // binlog_row_image
-	RowMetadata    string // binlog_row_metadata; "" on a server too old to have it
+	RowMetadata    string // binlog_row_metadata; "" on a server too old to have it, which writes none
 	RowValueOption string // binlog_row_value_options
 	Checksum       string // binlog_checksum: CRC32 or NONE
 	Compression    bool   // binlog_transaction_compression
@@ -33,14 +51,24 @@ type Info struct {
 func (i *Info) UsesGTIDs() bool { return i.GTIDMode == "ON" }
 
 // MariaDB reports whether the server is a MariaDB, whose GTIDs and events differ.
-func (i *Info) MariaDB() bool { return strings.Contains(strings.ToLower(i.Version), "mariadb") }
+func (i *Info) MariaDB() bool { return i.Flavor == MariaDB }
+
+// persist is the SQL that sets a variable for good, as far as SQL can.
+func (i *Info) persist(assignment string) string {
+	if i.MariaDB() || strings.HasPrefix(i.Version, "5.") {
+		return "SET GLOBAL " + assignment + ", and " + assignment + " in its configuration file"
+	}
+	return "SET PERSIST " + assignment
+}
+
+func isMariaDB(version string) bool { return strings.Contains(strings.ToLower(version), "mariadb") }
 
 // Info reads the server's settings. It needs no privilege.
 func (c *Conn) Info(ctx context.Context) (*Info, error) {
 	res, err := c.query(ctx, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version','server_uuid','server_id','gtid_mode',"+
 		"'gtid_executed','gtid_purged','log_bin','binlog_format','binlog_row_image','binlog_row_metadata',"+
 		"'binlog_row_value_options','binlog_checksum','binlog_transaction_compression','log_replica_updates',"+
-		"'log_slave_updates','lower_case_table_names')")
+		"'log_slave_updates','lower_case_table_names','server_uid','gtid_binlog_pos')")
 	if err != nil {
 		return nil, err
 	}
@@ -62,13 +90,21 @@ func (c *Conn) Info(ctx context.Context) (*Info, error) {
 	if mode == "" {
 		mode = "OFF"
 	}
-	return &Info{
+	info := &Info{
 		Version: v["version"], UUID: v["server_uuid"], ServerID: uint32(id),
 		GTIDMode: mode, Executed: oneLine(v["gtid_executed"]), Purged: oneLine(v["gtid_purged"]),
 		BinlogOn: isOn(v["log_bin"]), Format: format, RowImage: v["binlog_row_image"], RowMetadata: v["binlog_row_metadata"],
 		RowValueOption: v["binlog_row_value_options"], Checksum: v["binlog_checksum"], Compression: isOn(v["binlog_transaction_compression"]),
 		LogsReplicaUpdates: isOn(updates), LowerCaseNames: lower,
-	}, nil
+	}
+	if isMariaDB(info.Version) {
+		info.Flavor, info.GTIDMode = MariaDB, "ON"
+		info.Executed, info.Purged = oneLine(v["gtid_binlog_pos"]), ""
+		if info.UUID = v["server_uid"]; info.UUID == "" {
+			info.UUID = "server_id " + v["server_id"]
+		}
+	}
+	return info, nil
 }
 
 func isOn(s string) bool { return s == "1" || strings.EqualFold(s, "ON") }

@@ -79,14 +79,16 @@ func (c *Conn) Locate(ctx context.Context, start offset.Offset, origin Origin) (
 
 // locateGTIDs compares an offset's GTIDs with those of the server.
 func (c *Conn) locateGTIDs(ctx context.Context, info *Info, done string, origin Origin) error {
-	sql := fmt.Sprintf("SELECT GTID_SUBTRACT(%[1]s, @@GLOBAL.gtid_executed) AS unknown, GTID_SUBTRACT(@@GLOBAL.gtid_purged, %[1]s) AS gone", quote(done))
+	ask := c.compareGTIDs
+	if info.MariaDB() {
+		ask = c.compareMariaGTIDs
+	}
 	var unknown, gone string
 	for begin := time.Now(); ; {
-		res, err := c.query(ctx, sql)
-		if err != nil {
+		var err error
+		if unknown, gone, err = ask(ctx, done); err != nil {
 			return err
 		}
-		unknown, gone = oneLine(res.text(0, "unknown")), oneLine(res.text(0, "gone"))
 		if unknown == "" || time.Since(begin) > executedWait {
 			break
 		}
@@ -97,18 +99,27 @@ func (c *Conn) locateGTIDs(ctx context.Context, info *Info, done string, origin 
 		}
 	}
 	if unknown != "" {
-		why := origin.String() + " is from another server, or this one was reset (RESET BINARY LOGS AND GTIDS) or restored"
-		if strings.Contains(strings.ToLower(unknown), strings.ToLower(info.UUID)) {
+		why := origin.String() + " is from another server, or this one was reset (RESET BINARY LOGS AND GTIDS, RESET MASTER) or restored"
+		if !info.MariaDB() && strings.Contains(strings.ToLower(unknown), strings.ToLower(info.UUID)) {
 			why = "it is its own uuid: the server has lost transactions (a crash without sync_binlog=1, an older backup), or was reset (RESET BINARY LOGS AND GTIDS)"
 		}
-		return faultf(ErrOtherServer, "%s names transactions that MySQL at %s (server_uuid %s) has never executed: %s. %s%s. "+
+		return faultf(ErrOtherServer, "%s names transactions that %s (server_uuid %s) has never executed: %s. %s%s. "+
 			"Check database.hostname; if this is the right server, what comes after them cannot be told: %s",
-			origin, c.Address(), info.UUID, unknown, strings.ToUpper(why[:1]), why[1:], origin.anew())
+			origin, c.name(), info.UUID, unknown, strings.ToUpper(why[:1]), why[1:], origin.anew())
 	}
 	if gone != "" && info.UsesGTIDs() {
-		return faultf(ErrPurged, "MySQL at %s has purged binlogs with transactions that come after %s: %s. %s", c.Address(), origin, gone, purgedChoices(origin))
+		return faultf(ErrPurged, "%s has purged binlogs with transactions that come after %s: %s. %s", c.name(), origin, gone, purgedChoices(origin))
 	}
 	return nil
+}
+
+// compareGTIDs says what of a set the server has never executed, and what it has purged that is not in the set.
+func (c *Conn) compareGTIDs(ctx context.Context, done string) (unknown, gone string, err error) {
+	res, err := c.query(ctx, fmt.Sprintf("SELECT GTID_SUBTRACT(%[1]s, @@GLOBAL.gtid_executed) AS unknown, GTID_SUBTRACT(@@GLOBAL.gtid_purged, %[1]s) AS gone", quote(done)))
+	if err != nil {
+		return "", "", err
+	}
+	return oneLine(res.text(0, "unknown")), oneLine(res.text(0, "gone")), nil
 }
 
 // purgedChoices is what somebody can do whose binlog is gone.
@@ -129,7 +140,7 @@ func (c *Conn) locateFile(ctx context.Context, file string, pos int64, origin Or
 		return err
 	}
 	if len(logs) == 0 {
-		return faultf(ErrSetup, "MySQL at %s has no binlog; start it with --log-bin", c.Address())
+		return faultf(ErrSetup, "%s has no binlog; start it with --log-bin", c.name())
 	}
 	for _, l := range logs {
 		if l.Name != file {
@@ -139,9 +150,9 @@ func (c *Conn) locateFile(ctx context.Context, file string, pos int64, origin Or
 		case pos < 4:
 			return faultf(ErrOtherServer, "%s is %s:%d, where no event can begin: the first one of a file is at 4; %s", origin, file, pos, origin.anew())
 		case pos > l.Size:
-			return faultf(ErrOtherServer, "%s %s:%d lies beyond the end of that file on MySQL at %s, which has %d bytes: "+
+			return faultf(ErrOtherServer, "%s %s:%d lies beyond the end of that file on %s, which has %d bytes: "+
 				"it is from another server, or this one has lost the end of its binlog (a crash without sync_binlog=1) or was reset. "+
-				"Check database.hostname; if it is right, %s", origin, file, pos, c.Address(), l.Size, origin.anew())
+				"Check database.hostname; if it is right, %s", origin, file, pos, c.name(), l.Size, origin.anew())
 		case pos == l.Size || pos == 4:
 			return nil
 		}
@@ -151,10 +162,10 @@ func (c *Conn) locateFile(ctx context.Context, file string, pos int64, origin Or
 	base, number := splitLog(file)
 	oldBase, oldNumber := splitLog(oldest)
 	if base == oldBase && number < oldNumber {
-		return faultf(ErrPurged, "%s %s:%d lies in a binlog file that MySQL at %s has purged; the oldest that it has is %s. %s", origin, file, pos, c.Address(), oldest, purgedChoices(origin))
+		return faultf(ErrPurged, "%s %s:%d lies in a binlog file that %s has purged; the oldest that it has is %s. %s", origin, file, pos, c.name(), oldest, purgedChoices(origin))
 	}
-	return faultf(ErrOtherServer, "%s %s:%d names a binlog file that MySQL at %s does not have; it has %s to %s: the position is from another server, or this one was reset. "+
-		"Check database.hostname; if it is right, %s", origin, file, pos, c.Address(), oldest, newest, origin.anew())
+	return faultf(ErrOtherServer, "%s %s:%d names a binlog file that %s does not have; it has %s to %s: the position is from another server, or this one was reset. "+
+		"Check database.hostname; if it is right, %s", origin, file, pos, c.name(), oldest, newest, origin.anew())
 }
 
 // eventBegins proves that an event begins at file:pos.
@@ -163,9 +174,9 @@ func (c *Conn) eventBegins(ctx context.Context, file string, pos int64, origin O
 	switch {
 	case code(err) == 1220, err == nil && (res.rows() == 0 || int64(res.number(0, "Pos")) != pos):
 		return &fault{
-			text: fmt.Sprintf("%s is %s:%d, but no event begins there on MySQL at %s: the position is from another server, or was written by hand. "+
+			text: fmt.Sprintf("%s is %s:%d, but no event begins there on %s: the position is from another server, or was written by hand. "+
 				"Check database.hostname; the positions that exist: SHOW BINLOG EVENTS IN %s LIMIT 20; if none of them will do, %s",
-				origin, file, pos, c.Address(), quote(file), origin.anew()),
+				origin, file, pos, c.name(), quote(file), origin.anew()),
 			kind: ErrOtherServer, cause: err,
 		}
 	case err != nil:

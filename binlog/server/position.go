@@ -9,7 +9,7 @@ import (
 type Position struct {
 	File  string
 	Pos   int64
-	GTIDs string // executed there; "" with none and without GTIDs
+	GTIDs string // executed there; "" with none and without GTIDs; of a MariaDB the newest of each domain
 }
 
 // Log is one binlog file of the server.
@@ -25,11 +25,15 @@ func (c *Conn) Position(ctx context.Context) (Position, error) {
 		return Position{}, c.needs(err, "REPLICATION CLIENT")
 	}
 	if res.rows() == 0 {
-		return Position{}, faultf(ErrSetup, "MySQL at %s writes no binlog; start it with --log-bin", c.Address())
+		return Position{}, faultf(ErrSetup, "%s writes no binlog; start it with --log-bin", c.name())
 	}
-	return Position{
+	p := Position{
 		File: res.text(0, "File"), Pos: int64(res.number(0, "Position")), GTIDs: oneLine(res.text(0, "Executed_Gtid_Set")),
-	}, nil
+	}
+	if c.maria.Load() {
+		p.GTIDs, err = c.mariaGTIDs(ctx, p.File, p.Pos)
+	}
+	return p, err
 }
 
 // BinaryLogs returns the binlog files that the server still has, oldest first.

@@ -42,9 +42,6 @@ func TestInfo(t *testing.T) {
 	if !info.UsesGTIDs() || info.MariaDB() {
 		t.Error("GTIDs or kind of server")
 	}
-	if !(&Info{Version: "10.11.19-MariaDB-0+deb12u1"}).MariaDB() {
-		t.Error("a MariaDB")
-	}
 }
 
 func TestPosition(t *testing.T) {
@@ -72,7 +69,8 @@ func TestPosition(t *testing.T) {
 	}
 }
 
-func TestCheck(t *testing.T) {
+// TestE01_E15_Check: what stands in the way is said before anything is read, each fault with the SQL that mends it.
+func TestE01_E15_Check(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(f *fake)
@@ -83,14 +81,16 @@ func TestCheck(t *testing.T) {
 		{"binlog off", func(f *fake) { f.vars["log_bin"] = "OFF"; f.vars["binlog_format"] = "STATEMENT" }, []string{"log_bin=OFF"}, ErrSetup},
 		{"statements", func(f *fake) { f.vars["binlog_format"] = "MIXED" }, []string{"SET PERSIST binlog_format=ROW"}, ErrSetup},
 		{"row image", func(f *fake) { f.vars["binlog_row_image"] = "NOBLOB" }, []string{"SET PERSIST binlog_row_image=FULL"}, ErrSetup},
-		{"metadata", func(f *fake) { f.vars["binlog_row_metadata"] = "MINIMAL" }, []string{"SET PERSIST binlog_row_metadata=FULL"}, ErrSetup},
-		{"metadata unknown", func(f *fake) { delete(f.vars, "binlog_row_metadata"); f.vars["version"] = "5.7.44" }, []string{"8.0.1 or later"}, ErrSetup},
+		{"row image for the whole server", func(f *fake) { f.vars["binlog_row_image"] = "MINIMAL" }, []string{"SET PERSIST binlog_row_image=FULL"}, ErrSetup},
+		{"metadata", func(f *fake) { f.vars["binlog_row_metadata"] = "MINIMAL" }, nil, nil},
+		{"MySQL 5.7", func(f *fake) { delete(f.vars, "binlog_row_metadata"); f.vars["version"] = "5.7.44-log" }, nil, nil},
+		{"MySQL 5.7, statements", func(f *fake) { f.vars["binlog_format"], f.vars["version"] = "STATEMENT", "5.7.44-log" }, []string{"SET GLOBAL binlog_format=ROW, and binlog_format=ROW in its configuration file"}, ErrSetup},
 		{"no variable for the format", func(f *fake) { delete(f.vars, "binlog_format") }, nil, nil},
-		{"partial JSON", func(f *fake) { f.vars["binlog_row_value_options"] = "PARTIAL_JSON" }, []string{"SET PERSIST binlog_row_value_options=''"}, ErrSetup},
+		{"partial JSON", func(f *fake) { f.vars["binlog_row_value_options"] = "PARTIAL_JSON" }, nil, nil},
 		{"all settings at once", func(f *fake) {
 			f.vars["binlog_format"], f.vars["binlog_row_image"], f.vars["binlog_row_metadata"] = "STATEMENT", "MINIMAL", "MINIMAL"
 			f.replicas = [][]any{{7, "other", 0, 1, "x"}}
-		}, []string{"binlog_format=ROW", "binlog_row_image=FULL", "binlog_row_metadata=FULL", "database.server.id 7 is in use"}, ErrServerIDInUse},
+		}, []string{"binlog_format=ROW", "binlog_row_image=FULL", "database.server.id 7 is in use"}, ErrServerIDInUse},
 		{"replica without its own log", func(f *fake) { f.vars["log_replica_updates"] = "OFF"; f.source = "primary.example" }, []string{"is a replica of primary.example"}, ErrSetup},
 		{"log_replica_updates off, but no replica", func(f *fake) { f.vars["log_replica_updates"] = "OFF" }, nil, nil},
 		{"replica of before 8.0.26", func(f *fake) {
@@ -99,7 +99,24 @@ func TestCheck(t *testing.T) {
 			f.fail["SHOW REPLICA STATUS"] = mysql.NewError(1064, "syntax")
 			f.source = "primary.example"
 		}, []string{"is a replica of primary.example"}, ErrSetup},
-		{"MariaDB", func(f *fake) { f.vars["version"] = "11.4.2-MariaDB" }, []string{"is a MariaDB"}, ErrSetup},
+		{"MariaDB", func(f *fake) {}, nil, nil},
+		{"MariaDB, its default format", func(f *fake) { f.vars["binlog_format"] = "MIXED" },
+			[]string{"binlog_format is MIXED on MariaDB at db.example:3306, so changes come as SQL text instead of rows: SET GLOBAL binlog_format=ROW"}, ErrSetup},
+		{"MariaDB, row image", func(f *fake) { f.vars["binlog_row_image"] = "MINIMAL" }, []string{"SET GLOBAL binlog_row_image=FULL"}, ErrSetup},
+		{"MariaDB, after images without what did not change", func(f *fake) { f.vars["binlog_row_image"] = "FULL_NODUP" }, nil, nil},
+		{"MariaDB, its default metadata", func(f *fake) { f.vars["binlog_row_metadata"] = "NO_LOG" }, nil, nil},
+		{"MariaDB, no privileges", func(f *fake) {
+			f.grants = []string{"GRANT USAGE ON *.* TO `u`@`10.%`"}
+			f.fail["SHOW BINARY LOGS"] = mysql.NewError(1227, "Access denied; you need (at least one of) the BINLOG MONITOR privilege(s) for this operation")
+		}, []string{"GRANT REPLICATION SLAVE ON *.* TO 'u'@'10.%'", "GRANT REPLICATION CLIENT ON *.* TO 'u'@'10.%'", "GRANT SELECT ON *.* TO 'u'@'10.%'"}, ErrAccess},
+		{"MariaDB, another replica, seen by an administrator", func(f *fake) {
+			delete(f.fail, "SHOW REPLICAS")
+			f.replicas = [][]any{{7, "host9", 3306, 1, ""}}
+		}, []string{`report host "host9"`}, ErrServerIDInUse},
+		{"MariaDB, our own connection of before", func(f *fake) {
+			delete(f.fail, "SHOW REPLICAS")
+			f.replicas = [][]any{{7, "c1", 3306, 1, ""}}
+		}, nil, nil},
 		{"no privileges", func(f *fake) {
 			f.grants = []string{"GRANT USAGE ON *.* TO `u`@`10.%`"}
 			f.fail["SHOW REPLICAS"], f.fail["SHOW BINARY LOGS"] = mysql.NewError(1227, "Access denied"), mysql.NewError(1227, "Access denied")
@@ -124,6 +141,9 @@ func TestCheck(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFake()
+			if strings.HasPrefix(tt.name, "MariaDB") {
+				f = mariaDB()
+			}
 			tt.change(f)
 			err := f.connect(t).Check(t.Context(), Requirements{ServerID: 7, Identity: "c1"})
 			if len(tt.want) == 0 {
@@ -346,6 +366,112 @@ func TestSessionSetup(t *testing.T) {
 	}
 }
 
+// TestInitialStatements: database.initial.statements are run at the beginning of each connection that asks, before our
+// own settings, and not on those that read the binlog. One that is refused stops the login by its name.
+func TestInitialStatements(t *testing.T) {
+	f := newFake()
+	f.stream = func(c *fakemysql.Conn) { io.Copy(io.Discard, c.Conn.Conn) }
+	cfg := f.config()
+	cfg.InitialStatements = []string{"SET SESSION wait_timeout=2000", "SET @a=1"}
+	c, err := Connect(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	count := func(what string) (n int) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for _, sql := range f.asked {
+			if sql == what {
+				n++
+			}
+		}
+		return n
+	}
+	if f.asked[0] != "SET SESSION wait_timeout=2000" || f.asked[1] != "SET @a=1" || f.asked[2] != "SET NAMES utf8mb4" {
+		t.Errorf("asked %q", f.asked)
+	}
+	s, err := c.Dump(t.Context(), DumpRequest{ServerID: 7, Identity: "c1", From: DumpFrom{File: "mysql-bin.000003", Pos: 4}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if n := count("SET @a=1"); n != 1 {
+		t.Errorf("%d times with a stream", n)
+	}
+	f.cut()
+	if _, err := c.Info(t.Context()); err == nil {
+		t.Error("the connection is still there")
+	}
+	if _, err := c.Info(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := count("SET @a=1"); n != 2 {
+		t.Errorf("%d times after another connection", n)
+	}
+	f.fail["SET @a=1"] = mysql.NewError(1193, "Unknown system variable")
+	if _, err := Connect(t.Context(), cfg); !errors.Is(err, ErrSetup) || Transient(err) || !strings.Contains(err.Error(), "database.initial.statements: SET @a=1") {
+		t.Errorf("a statement that fails: %v", err)
+	}
+}
+
+// TestE02_StatementsByVersion: servers of all ages are asked for positions and replicas in their own words; a network
+// that fails at that statement is not taken for an old server, and no row is a binlog that is off.
+func TestE02_StatementsByVersion(t *testing.T) {
+	syntax := mysql.NewError(1064, "You have an error in your SQL syntax")
+	for _, tt := range []struct {
+		version string
+		old     []string // what it does not understand
+	}{
+		{"5.7.44-log", []string{"SHOW BINARY LOG STATUS", "SHOW REPLICAS", "SHOW REPLICA STATUS"}},
+		{"8.0.20", []string{"SHOW BINARY LOG STATUS", "SHOW REPLICAS", "SHOW REPLICA STATUS"}},
+		{"8.0.36", []string{"SHOW BINARY LOG STATUS"}},
+		{"8.4.0", []string{"SHOW MASTER STATUS", "SHOW SLAVE HOSTS", "SHOW SLAVE STATUS"}},
+		{"9.7.0", []string{"SHOW MASTER STATUS", "SHOW SLAVE HOSTS", "SHOW SLAVE STATUS"}},
+		{"10.11.19-MariaDB", []string{"SHOW BINARY LOG STATUS", "SHOW REPLICAS"}},
+	} {
+		f := newFake()
+		if strings.Contains(tt.version, "MariaDB") {
+			f = mariaDB()
+			f.fail = make(map[string]*mysql.MyError)
+		}
+		f.vars["version"] = tt.version
+		f.vars["log_replica_updates"], f.vars["log_slave_updates"] = "OFF", "OFF"
+		for _, sql := range tt.old {
+			f.fail[sql] = syntax
+		}
+		c := f.connect(t)
+		if pos, err := c.Position(t.Context()); err != nil || pos.File != "mysql-bin.000003" || pos.Pos != 900 || pos.GTIDs == "" {
+			t.Errorf("%s: %v, %v", tt.version, pos, err)
+		}
+		if err := c.Check(t.Context(), Requirements{ServerID: 7, Identity: "c1"}); err != nil {
+			t.Errorf("%s: %v", tt.version, err)
+		}
+		f.positions = []Position{{}}
+		if _, err := c.Position(t.Context()); !errors.Is(err, ErrSetup) || !strings.Contains(err.Error(), "writes no binlog") {
+			t.Errorf("%s: no binlog: %v", tt.version, err)
+		}
+	}
+
+	f := newFake()
+	c := f.connect(t)
+	f.onQuery = func(f *fake, query string) {
+		if strings.HasPrefix(query, "SHOW BINARY LOG STATUS") {
+			for _, conn := range f.conns {
+				conn.Close()
+			}
+		}
+	}
+	if _, err := c.Position(t.Context()); err == nil || !Transient(err) || strings.Contains(err.Error(), "MASTER") {
+		t.Errorf("a network that fails: %v", err)
+	}
+	for _, sql := range f.asked {
+		if strings.HasPrefix(sql, "SHOW MASTER STATUS") {
+			t.Error("the server was taken for an old one")
+		}
+	}
+}
+
 func TestDump(t *testing.T) {
 	f := newFake()
 	events := [][]byte{rotate("mysql-bin.000003", 400, true), formatDescription(true), rawEvent(2, 0, 900, []byte("BEGIN"), true)}
@@ -468,10 +594,27 @@ func TestDumpCommand(t *testing.T) {
 		{"tags", DumpFrom{GTIDs: uuid + ":1-3:tag:7", ByGTID: true}, command("", 4, tagged)},
 	}
 	for _, tt := range tests {
-		got, err := dumpCommand(DumpRequest{ServerID: 7, From: tt.from})
+		got, err := dumpCommand(DumpRequest{ServerID: 7, From: tt.from}, false)
 		if err != nil || !bytes.Equal(got, tt.want) {
 			t.Errorf("%s: %v\n got % x\nwant % x", tt.name, err, got, tt.want)
 		}
+	}
+	for _, tt := range []struct {
+		name string
+		req  DumpRequest
+		want []byte
+	}{
+		{"file", DumpRequest{ServerID: 7, From: DumpFrom{File: "f.1", Pos: 300}}, append(append(make([]byte, 4), mysql.COM_BINLOG_DUMP, 44, 1, 0, 0, 0, 0, 7, 0, 0, 0), "f.1"...)},
+		{"statements", DumpRequest{ServerID: 7, Queries: true, From: DumpFrom{File: "f.1", Pos: 4}}, append(append(make([]byte, 4), mysql.COM_BINLOG_DUMP, 4, 0, 0, 0, 2, 0, 7, 0, 0, 0), "f.1"...)},
+		{"GTIDs", DumpRequest{ServerID: 7, From: DumpFrom{File: "f.1", Pos: 300, GTIDs: "0-1-5", ByGTID: true}}, append(make([]byte, 4), mysql.COM_BINLOG_DUMP, 4, 0, 0, 0, 0, 0, 7, 0, 0, 0)},
+	} {
+		got, err := dumpCommand(tt.req, true)
+		if err != nil || !bytes.Equal(got, tt.want) {
+			t.Errorf("MariaDB, %s: %v\n got % x\nwant % x", tt.name, err, got, tt.want)
+		}
+	}
+	if _, err := dumpCommand(DumpRequest{ServerID: 7, From: DumpFrom{File: "f.1", Pos: 1 << 32}}, true); !errors.Is(err, ErrSetup) {
+		t.Errorf("MariaDB, beyond 4 GiB: %v", err)
 	}
 }
 

@@ -47,7 +47,7 @@ const (
 type Stream struct {
 	conn      net.Conn // what events are read from: the TLS connection, or wire itself
 	wire      net.Conn // the network connection below
-	addr      string
+	name      string   // of the server, in error texts
 	serverID  uint32
 	heartbeat time.Duration
 
@@ -72,9 +72,9 @@ type Stream struct {
 	closed    chan struct{}
 }
 
-func newStream(conn, wire net.Conn, cfg Config, req DumpRequest, checksum bool) *Stream {
+func newStream(conn, wire net.Conn, cfg Config, name string, req DumpRequest, checksum bool) *Stream {
 	return &Stream{
-		conn: conn, wire: wire, addr: cfg.address(), serverID: req.ServerID, heartbeat: cfg.Heartbeat,
+		conn: conn, wire: wire, name: name, serverID: req.ServerID, heartbeat: cfg.Heartbeat,
 		buf: make([]byte, bufferSize), sequence: 1, checksum: checksum,
 		file: req.From.File, pos: req.From.Pos, origin: req.From.Origin, woken: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
@@ -126,7 +126,7 @@ func (s *Stream) next(ctx context.Context) ([]byte, error) {
 	case payload[0] == mysql.ERR_HEADER:
 		return nil, s.serverError(payload)
 	case payload[0] == mysql.EOF_HEADER && len(payload) < 9:
-		return nil, &fault{text: fmt.Sprintf("MySQL at %s ended the binlog stream after %s", s.addr, s.where()), cause: io.ErrUnexpectedEOF}
+		return nil, &fault{text: fmt.Sprintf("%s ended the binlog stream after %s", s.name, s.where()), cause: io.ErrUnexpectedEOF}
 	case payload[0] != mysql.OK_HEADER:
 		return nil, s.corrupt("a packet that begins with 0x%02x", payload[0])
 	}
@@ -322,16 +322,16 @@ func (s *Stream) read(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case s.isClosed():
-		return &fault{text: fmt.Sprintf("the binlog stream from MySQL at %s was closed", s.addr), cause: net.ErrClosed}
+		return &fault{text: fmt.Sprintf("the binlog stream from %s was closed", s.name), cause: net.ErrClosed}
 	case cancelled && errors.Is(err, os.ErrDeadlineExceeded):
 		return ctx.Err()
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return faultf(ErrSilent, "MySQL at %s has sent nothing for %v after %s, not even a heartbeat: the connection is dead", s.addr, 3*s.heartbeat, s.where())
+		return faultf(ErrSilent, "%s has sent nothing for %v after %s, not even a heartbeat: the connection is dead", s.name, 3*s.heartbeat, s.where())
 	}
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF // io.EOF is the end of binlog files, and nobody must take this for it
 	}
-	return networkFault(fmt.Sprintf("the binlog stream from MySQL at %s broke off after %s", s.addr, s.where()), err)
+	return networkFault(fmt.Sprintf("the binlog stream from %s broke off after %s", s.name, s.where()), err)
 }
 
 func (s *Stream) isClosed() bool {
@@ -352,8 +352,8 @@ func (s *Stream) where() string {
 }
 
 func (s *Stream) corrupt(format string, args ...any) error {
-	return faultf(ErrCorrupt, "MySQL at %s, after %s: %s; check the file on the server with mysqlbinlog --verify-binlog-checksum, and what is between the server and here",
-		s.addr, s.where(), fmt.Sprintf(format, args...))
+	return faultf(ErrCorrupt, "%s, after %s: %s; check the file on the server with mysqlbinlog --verify-binlog-checksum, and what is between the server and here",
+		s.name, s.where(), fmt.Sprintf(format, args...))
 }
 
 // serverError puts the server's last word into an error.
@@ -368,7 +368,7 @@ func (s *Stream) serverError(payload []byte) error {
 		my.Message = string(rest)
 	}
 	advice, kind := dumpError(my, s.origin)
-	text := fmt.Sprintf("MySQL at %s ended the binlog stream after %s", s.addr, s.where())
+	text := fmt.Sprintf("%s ended the binlog stream after %s", s.name, s.where())
 	if advice != "" {
 		text += " (" + strings.ReplaceAll(advice, "SERVER_ID", strconv.FormatUint(uint64(s.serverID), 10)) + ")"
 	}

@@ -38,7 +38,7 @@ func ok(event []byte) []byte { return append([]byte{0}, event...) }
 func feed(data []byte, step int, checksum bool) *Stream {
 	conn := &pieces{data: data, step: step}
 	cfg := Config{Host: "db.example", Port: 3306, Heartbeat: time.Second}
-	return newStream(conn, conn, cfg, DumpRequest{ServerID: 7, From: DumpFrom{File: "mysql-bin.000001", Pos: 4}}, checksum)
+	return newStream(conn, conn, cfg, "MySQL at "+cfg.address(), DumpRequest{ServerID: 7, From: DumpFrom{File: "mysql-bin.000001", Pos: 4}}, checksum)
 }
 
 type pieces struct {
@@ -59,7 +59,8 @@ func (p *pieces) Read(b []byte) (int, error) {
 func (p *pieces) Close() error                    { return nil }
 func (p *pieces) SetReadDeadline(time.Time) error { return nil }
 
-func TestStreamEvents(t *testing.T) {
+// TestD13_EventsOfAllSizes: events of all sizes come whole, those of several packets and those that fill packets exactly.
+func TestD13_EventsOfAllSizes(t *testing.T) {
 	big := bytes.Repeat([]byte("x"), 40_000_000)
 	heartbeat := rawEvent(typeHeartbeat, 0, 500, []byte("mysql-bin.000001"), true)
 	tests := []struct {
@@ -103,8 +104,8 @@ func TestStreamEvents(t *testing.T) {
 	}
 }
 
-// A stream over files written with and without checksums: each FORMAT_DESCRIPTION says what follows.
-func TestStreamChecksumChanges(t *testing.T) {
+// TestD01_StreamChecksumChanges: a stream over files written with and without checksums: each FORMAT_DESCRIPTION says what follows.
+func TestD01_StreamChecksumChanges(t *testing.T) {
 	events := []struct {
 		raw []byte
 		len int
@@ -256,7 +257,7 @@ func TestStreamEndPacket(t *testing.T) {
 func pipe(heartbeat time.Duration) (*Stream, net.Conn) {
 	ours, theirs := net.Pipe()
 	cfg := Config{Host: "db.example", Port: 3306, Heartbeat: heartbeat}
-	return newStream(ours, ours, cfg, DumpRequest{From: DumpFrom{File: "mysql-bin.000001", Pos: 4}}, true), theirs
+	return newStream(ours, ours, cfg, "MySQL at "+cfg.address(), DumpRequest{From: DumpFrom{File: "mysql-bin.000001", Pos: 4}}, true), theirs
 }
 
 func TestStreamSilence(t *testing.T) {
@@ -385,7 +386,7 @@ func (l *loop) Read(b []byte) (int, error) {
 
 func newLoop(size int) *Stream {
 	conn := &loop{packet: packets(ok(rawEvent(30, 0, 1, make([]byte, size), true))), seq: 1}
-	return newStream(conn, conn, Config{Host: "db.example", Heartbeat: time.Second}, DumpRequest{}, true)
+	return newStream(conn, conn, Config{Host: "db.example", Heartbeat: time.Second}, "MySQL at db.example:3306", DumpRequest{}, true)
 }
 
 func TestStreamAllocations(t *testing.T) {

@@ -22,7 +22,7 @@ type TableText struct {
 // all are not to be seen.
 func (c *Conn) Tables(ctx context.Context, keep func(database, table string) bool) ([]TableID, error) {
 	res, err := c.query(ctx, "SELECT TABLE_SCHEMA AS s, TABLE_NAME AS t FROM information_schema.TABLES "+
-		"WHERE TABLE_TYPE='BASE TABLE' AND TABLE_SCHEMA NOT IN ('mysql','sys','information_schema','performance_schema') ORDER BY 1, 2")
+		"WHERE TABLE_TYPE IN ('BASE TABLE','SYSTEM VERSIONED') AND TABLE_SCHEMA NOT IN ('mysql','sys','information_schema','performance_schema') ORDER BY 1, 2")
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +86,8 @@ func (c *Conn) Definitions(ctx context.Context, keep func(database, table string
 			return texts, before, nil
 		}
 		if round >= definitionRounds {
-			return nil, Position{}, faultf(nil, "the tables of MySQL at %s change faster than their definitions can be read (%s); start again when the DDL is done",
-				c.Address(), strings.Join(changed(last, texts), ", "))
+			return nil, Position{}, faultf(nil, "the tables of %s change faster than their definitions can be read (%s); start again when the DDL is done",
+				c.name(), strings.Join(changed(last, texts), ", "))
 		}
 		last, before = texts, after
 	}

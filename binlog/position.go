@@ -1,0 +1,96 @@
+package binlog
+
+// place finds the event's position in 64 bits. Headers have its end in 32 bits only, so it is counted on from the last
+// one; by GTID the server leaves transactions out, so it may also jump.
+func (a *assembler) place(h header, start int64) bool {
+	size := int64(h.size)
+	switch {
+	case start >= 0:
+		a.start, a.next = start, start+size
+	case h.typ == evHeartbeat || h.typ == evHeartbeatV2 || h.end == 0 || h.flags&flagArtificial != 0:
+		a.start = a.next
+	default:
+		from := a.next
+		if a.jumps && a.floor.File == a.file {
+			from = max(from, a.floor.Pos)
+		}
+		due := from + size
+		gap := int64(h.end - uint32(due)) // modulo 2^32
+		if gap >= 1<<31 && !a.jumps {
+			return false
+		}
+		a.start, a.next = from+gap, due+gap
+		if gap == checksumSize { // the checksum was taken off
+			a.start -= checksumSize
+		}
+	}
+	return true
+}
+
+func (a *assembler) newFormat(h header, body []byte) error {
+	f, err := parseFormat(body)
+	if err != nil {
+		return a.errorf(err, "")
+	}
+	a.format = f
+	a.tables.forget()
+	a.uncaptured = nil
+	return nil
+}
+
+// rotate follows the stream to another file.
+func (a *assembler) rotate(h header, body []byte) (Event, error) {
+	if len(body) < 8 {
+		return nil, a.errorf(errShort, "")
+	}
+	file, pos := string(body[8:]), int64(fixedInt(body[:8]))
+	artificial := h.end == 0 || h.flags&flagArtificial != 0
+	if a.file == file && artificial {
+		if pos > a.next {
+			a.next = pos
+		}
+		return nil, nil
+	}
+	a.xaUnfinished()
+	a.finishGroup()
+	first := a.file == ""
+	a.left = a.next
+	a.file, a.next, a.headed = file, pos, false
+	a.start = pos
+	if first || a.silent() {
+		return nil, nil
+	}
+	return a.quiet(a.boundaryAt(h, false))
+}
+
+// quiet holds back boundaries as long as the stored transaction has not been found: they would be steps back.
+func (a *assembler) quiet(b *Boundary) (Event, error) {
+	if a.waits() {
+		return nil, nil
+	}
+	return b, nil
+}
+
+// waits says that the stored transaction, which must come next, has not come yet.
+func (a *assembler) waits() bool { return a.resume != nil && !a.resume.waiting || a.cover != nil }
+
+func (a *assembler) heartbeat(h header, body []byte) (Event, error) {
+	file, pos, low, err := parseHeartbeat(h, body)
+	if err != nil {
+		return nil, a.errorf(err, "")
+	}
+	if a.pending || a.statement || a.xa != nil || a.silent() || a.waits() || a.file == "" || file != a.file {
+		return nil, nil
+	}
+	if low {
+		pos = a.next + int64(uint32(pos)-uint32(a.next))
+		if pos-a.next >= 1<<31 { // behind us: nothing was left out
+			pos = a.next
+		}
+	}
+	// With GTIDs what was left out on the way here is in the set already.
+	a.next = max(a.next, pos)
+	b := a.boundaryAt(h, false)
+	b.Idle = true
+	return b, nil
+}

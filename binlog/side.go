@@ -1,0 +1,218 @@
+package binlog
+
+import (
+	"github.com/tidemark-cdc/tidemark/offset"
+)
+
+// counts are the rows of a transaction since its BEGIN or XA START; -1: they could not be counted.
+type counts struct{ all, captured int64 }
+
+// add counts the rows of one event; n is -1 when they could not be counted.
+func (c *counts) add(n int64, captured bool) {
+	plus := func(sum *int64) {
+		if n < 0 || *sum < 0 {
+			*sum = -1
+		} else {
+			*sum += n
+		}
+	}
+	plus(&c.all)
+	if captured {
+		plus(&c.captured)
+	}
+}
+
+// ledger keeps what side records are made of.
+type ledger struct {
+	server  string            // server_uuid; "": not known
+	filters string            // Config.Filters
+	listed  []offset.Prepared // undecided XA transactions; a new list when it changes
+	idle    *offset.Side      // between transactions, as long as listed is the same; nil: not made yet
+	slab    []openSide        // to take from: one allocation for many rows events
+
+	counts          // of the open transaction, before the event at hand
+	counting   bool // the rows of the event given out last are still to be counted
+	opened     bool // a statement of the open transaction has begun
+	openPos    int64
+	openEvent  int64
+	lastRow    int   // index of the last row of the last rows event of a captured table
+	lastSec    int64 // source time in seconds of the row or statement that was given out last
+	uncaptured map[*version]rowShape
+}
+
+// openSide is the side of an offset inside a transaction.
+type openSide struct {
+	side offset.Side
+	open offset.Open
+}
+
+// slabSize is how many sides are allocated at a time. An offset that is kept keeps all of them.
+const slabSize = 32
+
+// between is the side of offsets between transactions.
+func (l *ledger) between() *offset.Side {
+	if l.idle == nil {
+		l.idle = &offset.Side{Server: l.server, XA: l.listed}
+	}
+	return l.idle
+}
+
+// list replaces the list of undecided XA transactions.
+func (l *ledger) list(xa []offset.Prepared) {
+	l.listed, l.idle = xa, nil
+}
+
+// within is the side of offsets inside the transaction that open names, before the rows event at hand.
+func (l *ledger) within(open offset.Open) *offset.Side {
+	if len(l.slab) == 0 {
+		l.slab = make([]openSide, slabSize)
+	}
+	s := &l.slab[0]
+	l.slab = l.slab[1:]
+	open.Rows, open.Captured, open.Filters = l.all, l.captured, l.filters
+	s.open = open
+	s.side = offset.Side{Server: l.server, Open: &s.open, XA: l.listed}
+	return &s.side
+}
+
+// within is the offset inside the open transaction, before the event at hand.
+func (a *assembler) within(h header) offset.Offset {
+	o := a.offsetAt(h, a.begin)
+	o.Event = a.events
+	o.Side = a.ledger.within(offset.Open{
+		GTID: a.gtidString(), CommitMicros: a.micros, Thread: a.thread, StatementPos: a.openPos, StatementEvent: a.openEvent,
+	})
+	return o
+}
+
+// around is the offset of the record of a transaction's beginning or end: Debezium's have the time of what came before it.
+func (a *assembler) around(h header) offset.Offset {
+	o := a.within(h)
+	o.TsSec = a.lastSec
+	return o
+}
+
+// statementBegins notes where the open statement of a transaction began: at its ROWS_QUERY, else its first TABLE_MAP.
+func (a *assembler) statementBegins(typ byte) {
+	if !a.opened && (typ == evRowsQuery || typ == evTableMap) {
+		a.opened, a.openPos, a.openEvent = true, a.start, a.events
+	}
+}
+
+// info is the source block of the event being handled.
+func (a *assembler) info(h header) Info {
+	i := Info{TsMicros: a.time(h), ServerID: int64(h.server), File: a.file, Pos: a.start, Thread: -1, Query: a.query}
+	if a.pending {
+		i.GTID = a.gtidString()
+	}
+	if a.in {
+		i.Thread = a.thread
+	}
+	return i
+}
+
+// locate fills in where a rows event stands and what its offsets are.
+func (a *assembler) locate(r *Rows, h header) {
+	r.Info = a.info(h)
+	r.noRow, r.xa = false, false
+	switch {
+	case a.replay != nil:
+		r.xa = true
+		r.Base = a.replay.base
+		r.Base.TsSec = r.Info.TsMicros / 1e6
+		r.Base.Side = a.ledger.within(a.replay.open)
+	case a.in:
+		r.Base = a.within(h)
+	default:
+		r.noRow = true
+		r.Base = a.group
+	}
+	a.lastSec = r.Info.TsMicros / 1e6
+}
+
+// given notes that a rows event is about to be given out: how many rows it has is known when the reader has walked
+// through them.
+func (a *assembler) given(r *Rows) {
+	a.sent, a.counting = true, true
+	r.covered, a.covers = a.covers, 0
+}
+
+// settle counts the rows of the event that was given out last. Its bytes must still be valid.
+func (a *assembler) settle() {
+	if !a.counting {
+		return
+	}
+	a.counting = false
+	r := &a.rows
+	for r.Next() {
+	}
+	a.add(int64(r.Row+1), true)
+	a.lastRow = r.Row
+}
+
+// account says whether a rows event is to be given out, and how many of its rows a restart passes over. One that is not
+// given out is counted here.
+func (a *assembler) account(h header, v *version, e *rowsEvent) (skip int64, wanted bool) {
+	captured := v.captured && !a.foreign
+	skip = a.rowSkip
+	a.rowSkip = 0
+	n := int64(-1)
+	waits := a.xa != nil && a.replay == nil
+	if captured && a.recount {
+		switch {
+		case a.skipping:
+			a.covers = -1
+			return 0, true
+		case skip > 0:
+			a.covers = skip
+			return 0, true
+		}
+	}
+	if !captured || a.skipping || waits || a.pass.left() > 0 {
+		n = a.countRows(h, v, e)
+	}
+	switch {
+	case waits:
+		a.xa.counts.add(n, captured)
+		a.xa.take(n, captured)
+		if captured && n > 0 {
+			a.lastRow = int(n) - 1
+		}
+		return 0, false
+	case !captured:
+		a.pass.done(n, false)
+		a.add(n, false)
+		return 0, false
+	case a.skipping:
+		a.add(n, true)
+		return 0, false
+	case a.pass.left() > 0:
+		skip = a.pass.left()
+		whole := n >= 0 && skip >= n
+		a.pass.done(n, true)
+		if whole {
+			a.add(n, true)
+			return 0, false
+		}
+	}
+	return skip, true
+}
+
+// pass is what is left to be passed over of a transaction that is found again by its rows: by those of captured tables,
+// by those of all, or until both are done.
+type pass counts
+
+// left is how many rows of a captured table are to be passed over next.
+func (p *pass) left() int64 { return max(p.captured, p.all) }
+
+// done takes the rows of an event off.
+func (p *pass) done(n int64, captured bool) {
+	if n < 0 {
+		*p = pass{} // what follows is sent again rather than lost
+		return
+	}
+	p.all = max(0, p.all-n)
+	if captured {
+		p.captured = max(0, p.captured-n)
+	}
+}
