@@ -298,13 +298,16 @@ func (d *AtLeastOnce) Deliver(ctx context.Context) error {
 		*kr = kgo.Record{
 			Topic: r.Topic, Key: r.Key, Value: r.Value, Headers: d.kgoHeaders(s, r), Timestamp: now, Context: t,
 		}
+		if r.Partition >= 0 {
+			kr.Partition = kclient.Fixed(r.Partition)
+		}
 		s.pending.Add(1)
 		d.client.Produce(d.hard, kr, d.acked)
 	}
 	d.next = 0
 	clear(s.Records)
 	clear(s.Batch.headers)
-	s.Records, s.Batch.headers = s.Records[:0], s.Batch.headers[:0]
+	s.Records, s.Batch.headers, s.Batch.members = s.Records[:0], s.Batch.headers[:0], 0
 	d.mu.Lock()
 	d.bytes -= s.cost
 	s.cost = s.size()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/goleak"
 
+	"github.com/tidemark-cdc/tidemark/binlog"
 	"github.com/tidemark-cdc/tidemark/emitter/internal/kclient"
 	"github.com/tidemark-cdc/tidemark/emitter/kafka"
 	"github.com/tidemark-cdc/tidemark/offset"
@@ -83,7 +86,9 @@ func add(t *testing.T, d Delivery, key []byte, value string, after int64) {
 	}
 	start := len(b.mem)
 	b.mem = append(b.mem, value...)
-	b.Records = append(b.Records, Record{Topic: testTopic, Key: key, Value: b.mem[start:len(b.mem):len(b.mem)], Offset: at(after)})
+	b.Records = append(b.Records, Record{
+		Topic: testTopic, Partition: -1, Key: key, Value: b.mem[start:len(b.mem):len(b.mem)], Offset: at(after),
+	})
 }
 
 func must(t *testing.T, err error) {
@@ -133,6 +138,102 @@ func consume(t *testing.T, c *kfake.Cluster, records int) [2][]*kgo.Record {
 	return got
 }
 
+// TestRecordsGoToTheirPartition has keys that hash to one partition and records that name the other.
+func TestRecordsGoToTheirPartition(t *testing.T) {
+	c := cluster(t)
+	d := delivery(t, c, DeliveryConfig{})
+	b, err := d.Batch(t.Context())
+	must(t, err)
+	for i := range int64(30) {
+		r := Record{Topic: testTopic, Key: keyFor(1, 0), Value: fmt.Appendf(nil, "%d", i), Offset: at(i + 1)}
+		switch i % 3 {
+		case 0:
+			r.Partition = -1
+		case 1:
+			r.Partition = 0
+		case 2:
+			r.Partition, r.Key = 1, keyFor(0, 0)
+		}
+		b.Records = append(b.Records, r)
+	}
+	flush(t, d)
+	wantSafe(t, d, 30)
+	got := consume(t, c, 30)
+	for partition, records := range got {
+		last := -1
+		for _, r := range records {
+			i, err := strconv.Atoi(string(r.Value))
+			must(t, err)
+			if want := [...]int{1, 0, 1}[i%3]; partition != want || i <= last {
+				t.Errorf("record %d, after %d, is in partition %d, want %d", i, last, partition, want)
+			}
+			last = i
+		}
+	}
+	if len(got[0]) != 10 || len(got[1]) != 20 {
+		t.Errorf("%d and %d records", len(got[0]), len(got[1]))
+	}
+}
+
+// TestI1_I8_RecordsBesideTheData go through an emitter to a broker: a transaction without captured rows, a schema change
+// and a heartbeat move the safe offset like rows do, and a boundary goes beyond them.
+func TestI1_I8_RecordsBesideTheData(t *testing.T) {
+	topics := []string{"p", "p.transaction", "__debezium-heartbeat.p"}
+	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, topics...))
+	must(t, err)
+	t.Cleanup(c.Close)
+	d := delivery(t, c, DeliveryConfig{})
+	em := transactional(t, Config{SchemaChanges: true, ExtendedHeaders: true})
+	step := func(pos int64, feed func(b *Batch) error) {
+		t.Helper()
+		b, err := d.Batch(t.Context())
+		must(t, err)
+		must(t, feed(b))
+		flush(t, d)
+		wantSafe(t, d, pos)
+	}
+	step(100, func(b *Batch) error { return em.Transaction(b, &binlog.Begin{ID: "u:7", Offset: at(100)}) })
+	step(110, func(b *Batch) error {
+		return em.Commit(b, &binlog.Boundary{Commit: true, ID: "u:7", Before: at(110)})
+	})
+	if o, _ := d.Safe(); len(o.Extra) != 1 {
+		t.Errorf("the offset before the commit is %s", o)
+	}
+	must(t, d.Boundary(t.Context(), em.Mark(at(120))))
+	wantSafe(t, d, 120)
+	step(200, func(b *Batch) error { return em.SchemaChange(b, swap()) })
+	step(300, func(b *Batch) error { return em.Heartbeat(b, at(300)) })
+
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics(topics...))
+	must(t, err)
+	defer cl.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	count, headers := map[string]int{}, map[string]int{}
+	for n := 0; n < 6; {
+		fetches := cl.PollFetches(ctx)
+		must(t, fetches.Err0())
+		fetches.EachRecord(func(r *kgo.Record) {
+			n++
+			count[r.Topic]++
+			headers[r.Topic] += len(r.Headers)
+			want := int32(0)
+			if r.Topic == "p.transaction" {
+				want = int32(kclient.Partition(r.Key, 3))
+			}
+			if r.Partition != want {
+				t.Errorf("%s: partition %d, want %d", r.Topic, r.Partition, want)
+			}
+		})
+	}
+	if want := map[string]int{"p": 3, "p.transaction": 2, "__debezium-heartbeat.p": 1}; !maps.Equal(count, want) {
+		t.Errorf("records %v", count)
+	}
+	if headers["p"] != 12 || headers["p.transaction"]+headers["__debezium-heartbeat.p"] != 0 {
+		t.Errorf("headers %v", headers)
+	}
+}
+
 // hold makes the broker of a partition keep produce requests until the function returned is called.
 func hold(c *kfake.Cluster, node int32) (release func()) {
 	var once sync.Once
@@ -163,8 +264,8 @@ func TestDeliveryWritesWhatItIsGiven(t *testing.T) {
 		start := len(b.mem)
 		b.mem = fmt.Appendf(b.mem, "%d%s", i, strings.Repeat("x", 500))
 		r := Record{
-			Topic: testTopic, Key: keyFor(i%2, i%3), Value: b.mem[start:len(b.mem):len(b.mem)], Headers: shared,
-			Offset: at(int64(i)),
+			Topic: testTopic, Partition: -1, Key: keyFor(i%2, i%3), Value: b.mem[start:len(b.mem):len(b.mem)],
+			Headers: shared, Offset: at(int64(i)),
 		}
 		switch i % 5 {
 		case 3:
@@ -336,7 +437,9 @@ func TestBatchWaitsForMemory(t *testing.T) {
 		}
 		start := len(b.mem)
 		b.mem = append(b.mem, value...)
-		b.Records = append(b.Records, Record{Topic: testTopic, Key: keyFor(0, 0), Value: b.mem[start:], Offset: at(int64(n))})
+		b.Records = append(b.Records, Record{
+			Topic: testTopic, Partition: -1, Key: keyFor(0, 0), Value: b.mem[start:], Offset: at(int64(n)),
+		})
 		if n++; n > 1000 {
 			t.Fatal("no end")
 		}

@@ -6,8 +6,9 @@ import (
 	"github.com/tidemark-cdc/tidemark/offset"
 )
 
-// Delivery brings records to Kafka in the order in which they were appended, and knows up to which offset all of them
-// are there. One goroutine calls its methods; Safe, Err, Done and Close may be called from any.
+// Delivery brings records to Kafka in the order in which they were appended, each to its partition ([Record.Partition]),
+// and knows up to which offset all of them are there. One goroutine calls its methods; Safe, Err, Done and Close may be
+// called from any.
 //
 //	for ev.Next() {
 //		b, err := d.Batch(ctx)  // bounded memory: this is where the loop waits for Kafka

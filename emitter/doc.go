@@ -9,15 +9,28 @@
 //	d := emitter.NewAtLeastOnce(client, emitter.DeliveryConfig{Topics: topics})
 //	for {
 //		switch ev := next().(type) {
+//		case *binlog.Begin:
+//			b, err := d.Batch(ctx)
+//			err = em.Transaction(b, ev)
 //		case *binlog.Rows:
 //			err = em.Begin(ev)
 //			for ev.Next() {
 //				b, err := d.Batch(ctx)
-//				err = em.Row(b, ev)
+//				err = em.Row(b, ev) // a row that is left out appends nothing; the next boundary covers it
 //			}
 //			err = d.Deliver(ctx)
-//		case *binlog.Boundary:
+//		case *binlog.SchemaChange:
+//			b, err := d.Batch(ctx)
+//			err = em.SchemaChange(b, ev)
 //			err = d.Boundary(ctx, ev.Offset)
+//		case *binlog.Truncate:
+//			b, err := d.Batch(ctx)
+//			err = em.Truncate(b, ev)
+//			err = d.Boundary(ctx, ev.Offset)
+//		case *binlog.Boundary:
+//			b, err := d.Batch(ctx)
+//			err = em.Commit(b, ev)
+//			err = d.Boundary(ctx, em.Mark(ev.Offset))
 //		}
 //		if o, ok := d.Safe(); ok {
 //			… // now and then: store o

@@ -1,27 +1,54 @@
 package emitter
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/tidemark-cdc/tidemark/binlog"
 	"github.com/tidemark-cdc/tidemark/schema"
 )
 
-// Config says how events look. Only Prefix is required.
+// Config says how events look. Only Prefix is required. Functions in it are called by the goroutine that uses the
+// [Emitter], and once for each column of a table version.
 type Config struct {
 	Prefix          string           // topic.prefix: begins topics and schema names, and is source.name
-	Connector       string           // the connector's type in source.connector and the headers; "": "mysql"
+	Connector       string           // the connector's type in source.connector, schema names and headers: mysql or mariadb; "": mysql
 	RunID           string           // of the header runId; "": a new version 7 UUID
 	Key, Value      Converter        // the formats of keys and values
+	Header          HeaderConverter  // the format of headers
 	Tombstones      bool             // tombstones.on.delete: a delete is followed by a record with a null value
 	ExtendedHeaders bool             // extended.headers.enabled: the headers __debezium.context.*
+	SchemaChanges   bool             // include.schema.changes: DDL gives records on the topic named by Prefix
+	Transactions    bool             // provide.transaction.metadata: BEGIN and END records, and a block in each event
 	Modes           schema.Modes     // how columns map to Connect types
 	Clock           func() time.Time // the connector's clock, for ts_ms, ts_us and ts_ns; nil: time.Now
+
+	Naming      Naming   // topic.naming.strategy and what belongs to it
+	SchemaNames NameMode // schema.name.adjustment.mode
+	FieldNames  NameMode // field.name.adjustment.mode
+
+	// Columns says which columns are in the row images of values (column.include.list, column.exclude.list). The record
+	// key has its columns in any case. Nil: all.
+	Columns func(database, table, column string) bool
+	// Keys is message.key.columns, one function for each column pattern: the record key is the columns that the first
+	// one takes, in the order of the table, then those of the next. A table of which none takes a column keeps its own
+	// key.
+	Keys []func(database, table, column string) bool
+	// Skip is skipped.operations: c, u, d and t are left out if they are true. It is not to be changed after New.
+	Skip map[string]bool
+	// SkipUnchanged leaves out updates that change no column that the events have (skip.messages.without.change).
+	SkipUnchanged bool
+	// Placeholder stands for a string, binary or JSON value that the binlog does not have (unavailable.value.placeholder);
+	// "": __debezium_unavailable_value.
+	Placeholder string
+
+	naming *naming
 }
+
+// defaultPlaceholder is Debezium's default for unavailable.value.placeholder.
+const defaultPlaceholder = "__debezium_unavailable_value"
 
 // Converter is the configuration of a Kafka Connect JsonConverter.
 type Converter struct {
@@ -40,12 +67,12 @@ func (c *Converter) prefix(t *schema.Type) ([]byte, error) {
 }
 
 // compile makes the program of a shape whose schema's prefix is given.
-func (c *Converter) compile(s *shape, layouts []schema.Layout, prefix []byte) (*program, error) {
+func (c *Converter) compile(s *shape, prefix []byte) (*program, error) {
 	d := dialect{defaults: c.ReplaceNullWithDefault, numbers: c.NumericDecimals}
 	if prefix == nil {
-		return compile(s, layouts, d, nil, "")
+		return compile(s, d, nil, "")
 	}
-	return compile(s, layouts, d, prefix, "}")
+	return compile(s, d, prefix, "}")
 }
 
 const (
@@ -60,11 +87,13 @@ type Emitter struct {
 	cfg     Config
 	headers []Header // of every record
 	plans   map[*schema.Table]*plan
-	plan    *plan // of the event begun
+	plan    *plan   // of the event begun
+	skip    [4]bool // by binlog.Op
 	now     now
 	fresh   int // rows for which the clock need not be read
 	scratch schema.Scratch
 	run     run
+	side    side // the records beside the data
 }
 
 // New checks cfg and returns an emitter.
@@ -81,12 +110,41 @@ func New(cfg Config) (*Emitter, error) {
 	if cfg.RunID == "" {
 		cfg.RunID = newRunID(cfg.Clock())
 	}
+	if cfg.Placeholder == "" {
+		cfg.Placeholder = defaultPlaceholder
+	}
+	for op := range cfg.Skip {
+		if !strings.Contains("cudt", op) || len(op) != 1 {
+			return nil, fmt.Errorf("skipped.operations: %q is not one of c, u, d and t", op)
+		}
+	}
+	for key, mode := range map[string]NameMode{
+		"schema.name.adjustment.mode": cfg.SchemaNames, "field.name.adjustment.mode": cfg.FieldNames,
+	} {
+		if !mode.known() {
+			return nil, fmt.Errorf("%s: %q is not one of none, avro and avro_unicode", key, mode)
+		}
+	}
+	if err := cfg.Header.check(); err != nil {
+		return nil, err
+	}
+	var err error
+	if cfg.naming, err = newNaming(cfg.Naming, cfg.Prefix); err != nil {
+		return nil, err
+	}
 	e := &Emitter{cfg: cfg, plans: make(map[*schema.Table]*plan)}
+	for op, letter := range map[binlog.Op]string{binlog.Create: "c", binlog.Update: "u", binlog.Delete: "d"} {
+		e.skip[op] = cfg.Skip[letter]
+	}
 	if cfg.ExtendedHeaders {
-		e.headers = contextHeaders(&cfg)
+		if e.headers, err = contextHeaders(&cfg); err != nil {
+			return nil, err
+		}
 	}
 	e.run.scratch = &e.scratch
-	return e, nil
+	e.side, err = newSide(&e.cfg)
+	e.side.lastRow = -1
+	return e, err
 }
 
 // Forget drops what was compiled for tables. It is to be called when the source is opened anew: its tables are other
@@ -94,29 +152,45 @@ func New(cfg Config) (*Emitter, error) {
 func (e *Emitter) Forget() {
 	clear(e.plans)
 	e.plan = nil
+	e.side.forget()
 }
 
 // Begin prepares for the rows of ev: it compiles ev's table if it has not met this version of it, and renders what is
 // the same for all rows. It has to be called once for each event, before [Emitter.Row].
 func (e *Emitter) Begin(ev *binlog.Rows) error {
-	if e.plan == nil || e.plan.table != ev.Table {
-		p := e.plans[ev.Table]
-		if p == nil {
-			var err error
-			if p, err = newPlan(&e.cfg, ev.Table); err != nil {
-				return fmt.Errorf("%s:%d: table %s.%s: %w", ev.Info.File, ev.Info.Pos, ev.Table.Database, ev.Table.Name, err)
-			}
-			if len(e.plans) >= planLimit {
-				clear(e.plans)
-			}
-			e.plans[ev.Table] = p
-		}
-		e.plan = p
+	if err := e.use(ev.Table); err != nil {
+		return fmt.Errorf("%s:%d: table %s.%s: %w", ev.Info.File, ev.Info.Pos, ev.Table.Database, ev.Table.Name, err)
 	}
-	e.now.info = &ev.Info
+	e.side.event(ev, e.cfg.Transactions)
+	e.start(&ev.Info)
+	return nil
+}
+
+// use makes the plan of a table the current one.
+func (e *Emitter) use(t *schema.Table) error {
+	if e.plan != nil && e.plan.table == t {
+		return nil
+	}
+	p := e.plans[t]
+	if p == nil {
+		var err error
+		if p, err = newPlan(&e.cfg, t); err != nil {
+			return err
+		}
+		if len(e.plans) >= planLimit {
+			clear(e.plans)
+		}
+		e.plans[t] = p
+	}
+	e.plan = p
+	return nil
+}
+
+// start begins the records of an event.
+func (e *Emitter) start(info *binlog.Info) {
+	e.now.info = info
 	e.now.event++
 	e.readClock()
-	return nil
 }
 
 func (e *Emitter) readClock() {
@@ -127,7 +201,10 @@ func (e *Emitter) readClock() {
 
 // Row appends the records of ev's current row to b: one for an insert or update; for a delete the change and a
 // tombstone; for an update that changes the record key a delete, a tombstone and a create. Only the last carries the
-// offset after the row (I3). On an error, which names position, table, row and column, b is as it was before.
+// offset after the row (I3). A row that is left out ([Config.Skip], [Config.SkipUnchanged]) appends nothing: its offset
+// after the row is then to be announced as a boundary (I8). Of a row that is only counted ([binlog.Rows.Covered]) it
+// appends what the stored offset lacks, mostly nothing, and there is nothing to announce. On an error, which names position, table, row and column, b
+// is as it was before.
 func (e *Emitter) Row(b *Batch, ev *binlog.Rows) error {
 	if e.fresh == 0 || len(b.Records) == 0 {
 		e.readClock() // the wait for an empty batch may have been long
@@ -135,14 +212,38 @@ func (e *Emitter) Row(b *Batch, ev *binlog.Rows) error {
 	e.fresh--
 	e.scratch.Reset()
 	records, size, headers := len(b.Records), len(b.mem), len(b.headers)
-	e.run.before, e.run.after, e.run.row = ev.Before, ev.After, ev.Row
-	if err := e.row(b, ev); err != nil {
+	e.run.before, e.run.after, e.run.row, e.run.incomplete = ev.Before, ev.After, ev.Row, ev.Incomplete
+	covered := ev.Covered()
+	if covered && !e.side.transaction.recounting {
+		e.side.transaction.recount(ev)
+	}
+	err := e.row(b, ev)
+	if err == nil && covered {
+		e.keepMissing(b, records)
+	}
+	if err != nil {
 		clear(b.Records[records:])
 		b.Records, b.mem, b.headers = b.Records[:records], b.mem[:size], b.headers[:headers]
 		return fmt.Errorf("%s:%d: table %s.%s, row %d: %w", ev.Info.File, ev.Info.Pos, ev.Table.Database, ev.Table.Name,
 			ev.Row, err)
 	}
+	if e.cfg.Transactions {
+		b.members += e.side.transaction.made
+		e.side.transaction.made = 0
+	}
 	return nil
+}
+
+// keepMissing drops the records of a row that the stored offset covers, but for the last one of a key change if the
+// offset has not counted it: Debezium stores one position for all of them, also before the last is sent.
+func (e *Emitter) keepMissing(b *Batch, records int) {
+	kept := records
+	if t := &e.side.transaction; t.total > t.stored && len(b.Records) > records {
+		b.Records[records] = b.Records[len(b.Records)-1]
+		kept++
+	}
+	clear(b.Records[kept:])
+	b.Records = b.Records[:kept]
 }
 
 func (e *Emitter) row(b *Batch, ev *binlog.Rows) error {
@@ -150,6 +251,10 @@ func (e *Emitter) row(b *Batch, ev *binlog.Rows) error {
 	if p == nil || p.table != ev.Table {
 		return errors.New("the event was not begun")
 	}
+	if int(ev.Op) < len(e.skip) && e.skip[ev.Op] {
+		return nil
+	}
+	e.side.lastRow = ev.Row
 	switch ev.Op {
 	case binlog.Create:
 		key, err := e.bytes(b, p.newKey)
@@ -158,18 +263,21 @@ func (e *Emitter) row(b *Batch, ev *binlog.Rows) error {
 		}
 		return e.last(b, ev, key, created)
 	case binlog.Update:
+		same, err := e.run.sameCells(p.key, ev.Before, ev.After)
+		if err != nil {
+			return err
+		}
+		if same && e.cfg.SkipUnchanged {
+			if unchanged, err := e.run.sameCells(p.value, ev.Before, ev.After); unchanged || err != nil {
+				return err
+			}
+		}
 		key, err := e.bytes(b, p.newKey)
 		if err != nil {
 			return err
 		}
-		if len(p.key) > 0 && !p.sameKeyCells(ev.Before, ev.After) {
-			old, err := e.bytes(b, p.oldKey)
-			if err != nil {
-				return err
-			}
-			if !bytes.Equal(old, key) {
-				return e.keyChange(b, ev, old, key)
-			}
+		if !same {
+			return e.keyChange(b, ev, key)
 		}
 		return e.last(b, ev, key, updated)
 	case binlog.Delete:
@@ -180,19 +288,26 @@ func (e *Emitter) row(b *Batch, ev *binlog.Rows) error {
 		if !e.cfg.Tombstones {
 			return e.last(b, ev, key, deleted)
 		}
+		before := e.Mark(ev.OffsetBefore())
 		r, err := e.record(b, key, deleted)
 		if err != nil {
 			return err
 		}
-		r.Offset = ev.OffsetBefore()
-		e.tombstone(b, key).Offset = ev.OffsetAfter()
+		r.Offset = before
+		r = e.tombstone(b, key)
+		r.Offset = ev.OffsetAfter()
+		e.mark(&r.Offset)
 		return nil
 	}
 	return fmt.Errorf("an operation of unknown number %d", ev.Op)
 }
 
 // keyChange appends a delete under the old key, a tombstone and a create under the new key.
-func (e *Emitter) keyChange(b *Batch, ev *binlog.Rows, old, key []byte) error {
+func (e *Emitter) keyChange(b *Batch, ev *binlog.Rows, key []byte) error {
+	old, err := e.bytes(b, e.plan.oldKey)
+	if err != nil {
+		return err
+	}
 	moved, err := e.keyHeaders(b, newKeyHeader, e.plan.newHeader)
 	if err != nil {
 		return err
@@ -201,14 +316,15 @@ func (e *Emitter) keyChange(b *Batch, ev *binlog.Rows, old, key []byte) error {
 	if err != nil {
 		return err
 	}
+	before := e.Mark(ev.OffsetBefore())
 	r, err := e.record(b, old, deleted)
 	if err != nil {
 		return err
 	}
-	r.Offset, r.Headers, r.moved = ev.OffsetBefore(), moved, true
+	r.Offset, r.Headers, r.moved = before, moved, true
 	if e.cfg.Tombstones {
 		r = e.tombstone(b, old)
-		r.Offset, r.Headers, r.moved = ev.OffsetBefore(), moved, true
+		r.Offset, r.Headers, r.moved = before, moved, true
 	}
 	if err := e.last(b, ev, key, created); err != nil {
 		return err
@@ -223,13 +339,23 @@ func (e *Emitter) last(b *Batch, ev *binlog.Rows, key []byte, c change) error {
 	r, err := e.record(b, key, c)
 	if err == nil {
 		r.Offset = ev.OffsetAfter()
+		e.mark(&r.Offset)
 	}
 	return err
 }
 
 // record appends a record with the envelope of the current images; its offset is still to be set.
 func (e *Emitter) record(b *Batch, key []byte, c change) (*Record, error) {
-	p := e.plan.value[c]
+	if e.cfg.Transactions {
+		e.count()
+	}
+	p := e.plan.changes[c]
+	if p == nil {
+		var err error
+		if p, err = e.plan.compile(&e.cfg, c); err != nil {
+			return nil, err
+		}
+	}
 	p.refresh(&e.now)
 	value, err := e.bytes(b, p)
 	if err != nil {
@@ -242,14 +368,9 @@ func (e *Emitter) record(b *Batch, key []byte, c change) (*Record, error) {
 
 // tombstone appends a record without a value; its offset is still to be set.
 func (e *Emitter) tombstone(b *Batch, key []byte) *Record {
-	n := len(b.Records)
-	if n == cap(b.Records) {
-		b.Records = slices.Grow(b.Records, 1)
-	}
-	b.Records = b.Records[:n+1]
-	r := &b.Records[n]
 	// Not as one literal: the offset is the caller's, and large.
-	r.Topic, r.Key, r.Value, r.Headers, r.moved = e.plan.topic, key, nil, e.headers, false
+	r := b.next()
+	r.Topic, r.Key, r.Value, r.Headers, r.moved, r.Partition = e.plan.topic, key, nil, e.headers, false, -1
 	return r
 }
 

@@ -3,6 +3,7 @@ package emitter
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"time"
 
 	"github.com/tidemark-cdc/tidemark/schema"
@@ -14,35 +15,80 @@ const (
 	contextHeader = "__debezium.context."
 )
 
+// HeaderConverter is Kafka Connect's header.converter: how the values of headers are written.
+type HeaderConverter struct {
+	Class string    // SimpleHeaderConverter, StringConverter or JsonConverter, without its package; "": SimpleHeaderConverter
+	JSON  Converter // the settings of a JsonConverter
+}
+
+const (
+	simpleConverter = "SimpleHeaderConverter"
+	stringConverter = "StringConverter"
+	jsonConverter   = "JsonConverter"
+)
+
+// check refuses classes that are not built in.
+func (h *HeaderConverter) check() error {
+	switch h.Class {
+	case "", simpleConverter, stringConverter, jsonConverter:
+		return nil
+	}
+	return fmt.Errorf("header.converter %s is not built in; there are %s, %s and %s", h.Class, simpleConverter, stringConverter,
+		jsonConverter)
+}
+
+// prefix is what goes before the payload.
+func (h *HeaderConverter) prefix(t *schema.Type) ([]byte, error) {
+	if h.Class != jsonConverter {
+		return nil, nil
+	}
+	return h.JSON.prefix(t)
+}
+
+// compile makes the program of a shape whose schema's prefix is given.
+func (h *HeaderConverter) compile(s *shape, prefix []byte) (*program, error) {
+	switch h.Class {
+	case jsonConverter:
+		return h.JSON.compile(s, prefix)
+	case stringConverter:
+		return compile(s, dialect{text: javaText, numbers: true}, nil, "")
+	}
+	// Struct.get gives a field's default for null, and decimals print themselves.
+	return compile(s, dialect{text: simpleText, defaults: true, numbers: true}, nil, "")
+}
+
+// text is the value of a header that is a string.
+func (h *HeaderConverter) text(s string) ([]byte, error) {
+	if h.Class != jsonConverter {
+		return []byte(s), nil
+	}
+	c := constant("", stringType, text(s))
+	prefix, err := h.prefix(&stringType)
+	if err != nil {
+		return nil, err
+	}
+	p, err := h.compile(&c.shape, prefix)
+	if err != nil {
+		return nil, err
+	}
+	return p.append(nil, &run{})
+}
+
 // contextHeaders are the headers that every data record carries when Debezium's extended headers are on.
-func contextHeaders(cfg *Config) []Header {
-	return []Header{
+func contextHeaders(cfg *Config) ([]Header, error) {
+	headers := []Header{
 		{contextHeader + "connectorLogicalName", []byte(cfg.Prefix)},
 		{contextHeader + "taskId", []byte("0")},
 		{contextHeader + "connectorName", []byte(cfg.Connector)},
 		{contextHeader + "runId", []byte(cfg.RunID)},
 	}
-}
-
-// appendHeaderText appends a value inside a struct as Connect's SimpleHeaderConverter does: like JSON, but of a
-// string's characters only the quote and the backslash are escaped, and decimals are always numbers.
-func appendHeaderText(dst []byte, v *schema.Value, scale int) ([]byte, error) {
-	switch v.Kind {
-	case schema.String:
-		dst = append(dst, '"')
-		for _, c := range v.Bytes {
-			if c == '"' || c == '\\' {
-				dst = append(dst, '\\')
-			}
-			dst = append(dst, c)
+	for i := range headers {
+		var err error
+		if headers[i].Value, err = cfg.Header.text(string(headers[i].Value)); err != nil {
+			return nil, err
 		}
-		return append(dst, '"'), nil
-	case schema.Float:
-		return appendFloat(dst, float32(v.Float)), nil
-	case schema.Double:
-		return appendDouble(dst, v.Float), nil
 	}
-	return appendJSON(dst, v, scale)
+	return headers, nil
 }
 
 // newRunID makes a version 7 UUID: milliseconds of the clock, then random bits.

@@ -270,7 +270,7 @@ func appendJSON(dst []byte, v *schema.Value, scale int) ([]byte, error) {
 		dst = appendBase64(dst, v.Bytes)
 		return appendSRID(dst, v.Int), nil
 	case schema.Vector:
-		return appendVector(dst, v.Bytes)
+		return appendVector(dst, ",", v.Bytes)
 	}
 	return dst, errors.New("no value of a known kind")
 }
@@ -295,14 +295,15 @@ func pointXY(wkb []byte) (x, y float64, err error) {
 	return math.Float64frombits(a), math.Float64frombits(b), nil
 }
 
-func appendVector(dst, b []byte) ([]byte, error) {
+// appendVector appends 32-bit floats in brackets.
+func appendVector(dst []byte, between string, b []byte) ([]byte, error) {
 	if len(b)%4 != 0 {
 		return dst, errors.New("a vector whose length is not a multiple of 4 bytes")
 	}
 	dst = append(dst, '[')
 	for i := 0; i < len(b); i += 4 {
 		if i > 0 {
-			dst = append(dst, ',')
+			dst = append(dst, between...)
 		}
 		v := math.Float32frombits(binary.LittleEndian.Uint32(b[i:]))
 		dst = appendNumber(dst, float64(v), true)

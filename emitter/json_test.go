@@ -209,7 +209,7 @@ func TestValues(t *testing.T) {
 		if err != nil || string(got) != c.json {
 			t.Errorf("got %s, %v, want %s", got, err, c.json)
 		}
-		if got, err = appendHeaderText(nil, &c.v, -1); err != nil || string(got) != c.header {
+		if got, err = appendSimple(nil, &schema.Type{}, &c.v, -1); err != nil || string(got) != c.header {
 			t.Errorf("header: got %s, %v, want %s", got, err, c.header)
 		}
 	}

@@ -1,7 +1,6 @@
 package emitter
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/tidemark-cdc/tidemark/schema"
@@ -11,83 +10,86 @@ import (
 type plan struct {
 	table *schema.Table
 	topic string
-	key   []int // columns of the record key; empty: no key
+	key   []column // of the record key; empty: no key, or none of the table's columns
+	value []column // of the rows
 
-	value     [changes]*program
+	changes [changes]*program // of values; nil: not compiled yet
+	prefix  []byte            // what values begin with
+
 	newKey    *program // the record key from the after image
 	oldKey    *program // … and from the before image; both nil without a key
-	newHeader *program // the new key as text for a header
+	newHeader *program // the new key for a header
 	oldHeader *program
 }
 
 // newPlan compiles a table.
 func newPlan(cfg *Config, t *schema.Table) (*plan, error) {
-	columns, layouts := make([]column, len(t.Columns)), make([]schema.Layout, len(t.Columns))
-	for i := range t.Columns {
-		typ, decode, err := cfg.Modes.Column(t, i)
-		if err != nil {
-			return nil, err
-		}
-		columns[i] = column{name: t.Columns[i].Name, typ: typ, decode: decode}
-		layouts[i] = cfg.Modes.Layout(t, i)
-	}
-	return compilePlan(cfg, t, columns, layouts)
-}
-
-// compilePlan compiles a table of the columns given.
-func compilePlan(cfg *Config, t *schema.Table, columns []column, layouts []schema.Layout) (*plan, error) {
-	p := &plan{table: t, topic: TopicName(cfg.Prefix, t.Database, t.Name), key: t.Key}
-	for _, i := range t.Key {
-		if i < 0 || i >= len(columns) {
-			return nil, fmt.Errorf("the record key names column %d of %d", i, len(columns))
-		}
-	}
-	source := sourceShape(cfg.Connector, cfg.Prefix, t.Database, t.Name)
-	var prefix []byte // the same memory for all
-	for c := range changes {
-		envelope := envelopeShape(p.topic, columns, source, c)
-		var err error
-		if prefix == nil {
-			if prefix, err = cfg.Value.prefix(envelope.typ); err != nil {
-				return nil, err
-			}
-		}
-		if p.value[c], err = cfg.Value.compile(&envelope, layouts, prefix); err != nil {
-			return nil, err
-		}
-	}
-	if len(t.Key) == 0 {
-		return p, nil
-	}
-	newKey := keyShape(p.topic, columns, t.Key, after)
-	oldKey := keyShape(p.topic, columns, t.Key, before)
-	prefix, err := cfg.Key.prefix(newKey.typ)
+	value, err := valueColumns(cfg, t)
 	if err != nil {
 		return nil, err
 	}
-	if p.newKey, err = cfg.Key.compile(&newKey, layouts, prefix); err != nil {
+	key, err := keyColumns(cfg, t)
+	if err != nil {
 		return nil, err
 	}
-	if p.oldKey, err = cfg.Key.compile(&oldKey, layouts, prefix); err != nil {
+	topic, err := cfg.naming.table(t.Database, t.Name)
+	if err != nil {
 		return nil, err
 	}
-	header := dialect{header: true, defaults: true, numbers: true}
-	if p.newHeader, err = compile(&newKey, layouts, header, nil, ""); err != nil {
-		return nil, err
-	}
-	if p.oldHeader, err = compile(&oldKey, layouts, header, nil, ""); err != nil {
-		return nil, err
-	}
-	return p, nil
+	p := &plan{table: t, topic: topic, key: key, value: value}
+	return p, p.compileKey(cfg)
 }
 
-// sameKeyCells says whether the cells of the key are the same bytes in both images. Different bytes may still be the
-// same key, so that the rendered keys decide then.
-func (p *plan) sameKeyCells(a, b [][]byte) bool {
-	for _, i := range p.key {
-		if i >= len(a) || i >= len(b) || (a[i] == nil) != (b[i] == nil) || !bytes.Equal(a[i], b[i]) {
-			return false
+func (p *plan) compileKey(cfg *Config) error {
+	var added []member
+	if name, value, ok := cfg.naming.keyField(p.table.Database, p.table.Name); ok {
+		for i := range p.key {
+			if p.key[i].field == name {
+				return fmt.Errorf("the record key has a column %s, which is also the name of the field that says which table "+
+					"a key is from; give that another name with topic.key.field.name", quoteName(p.key[i].name))
+			}
+		}
+		added = []member{constant(name, stringType, text(value))}
+	}
+	if len(p.key)+len(added) == 0 {
+		return nil
+	}
+	name := cfg.SchemaNames.schemaName(p.topic + ".Key")
+	newKey, oldKey := keyShape(name, p.key, after, added), keyShape(name, p.key, before, added)
+	prefix, err := cfg.Key.prefix(newKey.typ)
+	if err != nil {
+		return err
+	}
+	if p.newKey, err = cfg.Key.compile(&newKey, prefix); err != nil {
+		return err
+	}
+	if p.oldKey, err = cfg.Key.compile(&oldKey, prefix); err != nil {
+		return err
+	}
+	if prefix, err = cfg.Header.prefix(newKey.typ); err != nil {
+		return err
+	}
+	if p.newHeader, err = cfg.Header.compile(&newKey, prefix); err != nil {
+		return err
+	}
+	p.oldHeader, err = cfg.Header.compile(&oldKey, prefix)
+	return err
+}
+
+// compile makes the program of the value of a change, when it is needed first.
+func (p *plan) compile(cfg *Config, c change) (*program, error) {
+	row, envelope := cfg.SchemaNames.schemaName(p.topic+".Value"), cfg.SchemaNames.schemaName(p.topic+".Envelope")
+	s := envelopeShape(row, envelope, p.value, sourceShape(cfg, p.table.Database, p.table.Name), c)
+	if cfg.Transactions {
+		s.fill("transaction", slotTransaction)
+	}
+	if p.prefix == nil {
+		var err error
+		if p.prefix, err = cfg.Value.prefix(s.typ); err != nil {
+			return nil, err
 		}
 	}
-	return true
+	program, err := cfg.Value.compile(&s, p.prefix)
+	p.changes[c] = program
+	return program, err
 }

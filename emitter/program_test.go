@@ -57,11 +57,11 @@ func TestShortWays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := rowShape("t", []column{{tt.c.Name, typ, decode}}, after)
-			for _, d := range []dialect{{}, {numbers: true}, {header: true, defaults: true, numbers: true}} {
+			for _, d := range []dialect{{}, {numbers: true}, {text: simpleText, defaults: true, numbers: true}} {
 				var programs [2]*program
 				for i, layout := range []schema.Layout{{}, schema.Modes{}.Layout(table, 0)} {
-					if programs[i], err = compile(&s, []schema.Layout{layout}, d, nil, ""); err != nil {
+					s := rowShape("t", []column{{name: tt.c.Name, field: tt.c.Name, typ: typ, decode: decode, layout: layout}}, after)
+					if programs[i], err = compile(&s, d, nil, ""); err != nil {
 						t.Fatal(err)
 					}
 				}

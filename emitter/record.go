@@ -1,14 +1,19 @@
 package emitter
 
-import "github.com/tidemark-cdc/tidemark/offset"
+import (
+	"slices"
+
+	"github.com/tidemark-cdc/tidemark/offset"
+)
 
 // Record is one Kafka record. Key and Value are nil for null; they alias the [Batch] that the record is in.
 type Record struct {
-	Topic   string
-	Key     []byte
-	Value   []byte
-	Headers []Header      // shared by many records: not to be changed, ever
-	Offset  offset.Offset // the source offset that Connect would attach (I3)
+	Topic     string
+	Partition int32 // -1: the key's hash says (data, tombstones, transactions); schema changes and heartbeats: 0
+	Key       []byte
+	Value     []byte
+	Headers   []Header      // shared by many records: not to be changed, ever
+	Offset    offset.Offset // the source offset that Connect would attach (I3)
 
 	moved bool // Headers are this row's own and live in the batch
 }
@@ -25,10 +30,21 @@ type Batch struct {
 	Records []Record
 	mem     []byte   // keys, values and headers of Records; older arrays live on in the records after growth
 	headers []Header // those that only some records have, in the same way
+	members int      // bytes of the members that offsets have inside transactions
 }
 
-// Size is the number of bytes of keys, values and headers held.
-func (b *Batch) Size() int { return len(b.mem) }
+// next is the place for one more record, whose members are those of an older one.
+func (b *Batch) next() *Record {
+	n := len(b.Records)
+	if n == cap(b.Records) {
+		b.Records = slices.Grow(b.Records, 1)
+	}
+	b.Records = b.Records[:n+1]
+	return &b.Records[n]
+}
+
+// Size is the number of bytes of keys, values, headers and the members of offsets held.
+func (b *Batch) Size() int { return len(b.mem) + b.members }
 
 // Reset forgets all records and keeps the memory.
 func (b *Batch) Reset() {
@@ -37,4 +53,5 @@ func (b *Batch) Reset() {
 	b.Records = b.Records[:0]
 	b.mem = b.mem[:0]
 	b.headers = b.headers[:0]
+	b.members = 0
 }

@@ -13,11 +13,11 @@ type shape struct {
 // leaf is where the value of a shape without members comes from.
 type leaf struct {
 	kind     leafKind
-	constant schema.Value   // of leafConst
-	field    field          // of leafField
-	image    image          // of leafCell
-	column   int            // of leafCell: index into the row image
-	decode   schema.Decoder // of leafCell
+	constant schema.Value // of leafConst
+	field    field        // of leafField
+	image    image        // of leafCell
+	column   *column      // of leafCell
+	slot     slot         // of leafSlot
 }
 
 type leafKind uint8
@@ -26,6 +26,7 @@ const (
 	leafConst leafKind = iota
 	leafField
 	leafCell
+	leafSlot // a tree of values that is put there before each record
 )
 
 // image is one of a row's two images.
@@ -112,36 +113,27 @@ var (
 	int32Type          = schema.Type{Type: "int32"}
 )
 
-// column is a column of a table, compiled by package schema.
-type column struct {
-	name   string
-	typ    *schema.Type
-	decode schema.Decoder
-}
-
 // rowShape is the struct of a table's row as one image has it.
-func rowShape(topic string, columns []column, img image) shape {
-	members := make([]member, len(columns))
-	for i, c := range columns {
-		members[i] = cellMember(c, i, img)
-	}
-	return structShape(schema.Type{Name: topic + ".Value", Optional: true}, members)
+func rowShape(name string, columns []column, img image) shape {
+	return structShape(schema.Type{Name: name, Optional: true}, cellMembers(columns, img))
 }
 
 // null is a shape of the same schema without a value.
 func null(s shape) shape { return shape{typ: s.typ} }
 
-// keyShape is the record key: the key's columns as one image has them, in the key's own order.
-func keyShape(topic string, columns []column, key []int, img image) shape {
-	members := make([]member, len(key))
-	for i, c := range key {
-		members[i] = cellMember(columns[c], c, img)
-	}
-	return structShape(schema.Type{Name: topic + ".Key"}, members)
+// keyShape is the record key: the key's columns as one image has them, in the key's own order, and what the naming of
+// topics adds.
+func keyShape(name string, columns []column, img image, added []member) shape {
+	return structShape(schema.Type{Name: name}, append(cellMembers(columns, img), added...))
 }
 
-func cellMember(c column, i int, img image) member {
-	return member{c.name, shape{typ: c.typ, leaf: leaf{kind: leafCell, image: img, column: i, decode: c.decode}}}
+func cellMembers(columns []column, img image) []member {
+	members := make([]member, len(columns))
+	for i := range columns {
+		c := &columns[i]
+		members[i] = member{c.field, shape{typ: c.typ, leaf: leaf{kind: leafCell, image: img, column: c}}}
+	}
+	return members
 }
 
 // change is what a change event says of its row. Each has a shape of its own, so that its constant parts are.
@@ -151,24 +143,25 @@ const (
 	created change = iota
 	updated
 	deleted
+	truncated
 	changes // how many there are
 )
 
-// envelopeShape is Debezium's change event for a table.
-func envelopeShape(topic string, columns []column, source shape, c change) shape {
-	old, row := rowShape(topic, columns, before), rowShape(topic, columns, after)
-	if c == created {
+// envelopeShape is Debezium's change event for a table whose schemas have the names given.
+func envelopeShape(row, envelope string, columns []column, source shape, c change) shape {
+	old, current := rowShape(row, columns, before), rowShape(row, columns, after)
+	if c == created || c == truncated {
 		old = null(old)
 	}
-	if c == deleted {
-		row = null(row)
+	if c == deleted || c == truncated {
+		current = null(current)
 	}
-	return structShape(schema.Type{Name: topic + ".Envelope", Version: 2}, []member{
+	return structShape(schema.Type{Name: envelope, Version: 2}, []member{
 		{"before", old},
-		{"after", row},
+		{"after", current},
 		{"source", source},
 		{"transaction", transactionShape()},
-		constant("op", stringType, text([...]string{"c", "u", "d"}[c])),
+		constant("op", stringType, text([...]string{"c", "u", "d", "t"}[c])),
 		fromField("ts_ms", optionalInt64Type, envelopeTsMs),
 		fromField("ts_us", optionalInt64Type, envelopeTsUs),
 		fromField("ts_ns", optionalInt64Type, envelopeTsNs),
@@ -178,13 +171,15 @@ func envelopeShape(topic string, columns []column, source shape, c change) shape
 // formatVersion is the Debezium release whose events these are.
 const formatVersion = "3.6.1.Final"
 
-// sourceShape is the source block of MySQL events of one table.
-func sourceShape(connector, prefix, database, table string) shape {
+// sourceShape is the source block of events of one table. That of MariaDB's connector has the same fields:
+// io.debezium.connector.binlog.BinlogSourceInfoStructMaker makes both.
+func sourceShape(cfg *Config, database, table string) shape {
 	unset := text("false")
-	return structShape(schema.Type{Name: "io.debezium.connector.mysql.Source", Version: 1}, []member{
+	name := cfg.SchemaNames.schemaName("io.debezium.connector." + cfg.Connector + ".Source")
+	return structShape(schema.Type{Name: name, Version: 1}, []member{
 		constant("version", stringType, text(formatVersion)),
-		constant("connector", stringType, text(connector)),
-		constant("name", stringType, text(prefix)),
+		constant("connector", stringType, text(cfg.Connector)),
+		constant("name", stringType, text(cfg.Prefix)),
 		fromField("ts_ms", int64Type, sourceTsMs),
 		// Debezium leaves snapshot unset in streamed records: the converter puts the default there, or null.
 		constant("snapshot", schema.Type{

@@ -1,6 +1,7 @@
 // Package kafka is all that is asked of a Kafka cluster apart from producing change events: clients made from the
-// property names of Java's producer, topics, and the compacted topic in which a distributed Kafka Connect worker keeps
-// its offsets.
+// property names of Java's producer, topics, the compacted topic in which a distributed Kafka Connect worker keeps its
+// offsets ([TopicStore]), the one beside it with the definitions of tables ([SchemaTopic]), and Debezium's schema history
+// ([History]).
 package kafka
 
 import (

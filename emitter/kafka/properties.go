@@ -155,7 +155,7 @@ func CheckProperties(properties map[string]string) (warnings []string, err error
 
 func readProperties(properties map[string]string) (settings, []string, error) {
 	r := &propertyReader{properties: properties}
-	r.check()
+	r.check(rules())
 	s := settings{
 		servers:     r.servers(),
 		clientID:    r.text("client.id", ""),
@@ -187,8 +187,7 @@ func (r *propertyReader) warn(format string, args ...any) {
 }
 
 // check looks at all properties that are not honoured, by name so that the result is always the same.
-func (r *propertyReader) check() {
-	table := rules()
+func (r *propertyReader) check(table map[string]rule) {
 	names := make([]string, 0, len(r.properties))
 	for name := range r.properties {
 		names = append(names, name)

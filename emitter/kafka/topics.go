@@ -22,18 +22,54 @@ type TopicSpec struct {
 	Settings          map[string]string // topic.creation.default.<setting> by the topic's own names, such as cleanup.policy
 }
 
+// TopicGroup is a group of topic.creation.groups: topics whose names match are made in another way.
+type TopicGroup struct {
+	Name string
+	// Include and Exclude match a whole name: topic.creation.<group>.include and .exclude. A topic belongs to the group if
+	// Include takes it and Exclude does not. A nil one takes nothing.
+	Include, Exclude func(topic string) bool
+	// Spec is how the group's topics are made. Partitions and ReplicationFactor that are 0 are those of the default group;
+	// settings are the group's own alone, as in Connect.
+	Spec TopicSpec
+}
+
 // Topics makes sure that topics exist before something is written to them. It is safe for concurrent use.
 type Topics struct {
 	client *Client
 	spec   TopicSpec
+	groups []TopicGroup
 
 	mu    sync.Mutex
 	known map[string]bool
 }
 
-// NewTopics returns a Topics that has seen no topic yet.
-func NewTopics(client *Client, spec TopicSpec) *Topics {
-	return &Topics{client: client, spec: spec, known: make(map[string]bool)}
+// NewTopics returns a Topics that has seen no topic yet. A topic is made as the first of the groups says that it belongs
+// to, and by spec, the default group, if it belongs to none. Without spec.Create there are no groups in Connect, and none
+// here.
+func NewTopics(client *Client, spec TopicSpec, groups ...TopicGroup) *Topics {
+	return &Topics{client: client, spec: spec, groups: groups, known: make(map[string]bool)}
+}
+
+// specOf is how a topic is made.
+func (t *Topics) specOf(topic string) TopicSpec {
+	if !t.spec.Create {
+		return t.spec
+	}
+	for _, g := range t.groups {
+		if g.Include == nil || !g.Include(topic) || g.Exclude != nil && g.Exclude(topic) {
+			continue
+		}
+		spec := g.Spec
+		spec.Create = true
+		if spec.Partitions == 0 {
+			spec.Partitions = t.spec.Partitions
+		}
+		if spec.ReplicationFactor == 0 {
+			spec.ReplicationFactor = t.spec.ReplicationFactor
+		}
+		return spec
+	}
+	return t.spec
 }
 
 // Ensure returns when the topic exists. It asks the cluster once for each topic, then remembers. While the cluster
@@ -45,7 +81,7 @@ func (t *Topics) Ensure(ctx context.Context, topic string) error {
 	if t.known[topic] {
 		return nil
 	}
-	if err := t.client.EnsureTopic(ctx, topic, t.spec); err != nil {
+	if err := t.client.EnsureTopic(ctx, topic, t.specOf(topic)); err != nil {
 		return err
 	}
 	t.known[topic] = true

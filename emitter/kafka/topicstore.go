@@ -5,16 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
 
+	"github.com/tidemark-cdc/tidemark/emitter/internal/kclient"
 	"github.com/tidemark-cdc/tidemark/offset"
 )
 
@@ -28,23 +26,45 @@ type TopicStoreConfig struct {
 	Settings          map[string]string // offset.storage.<setting> by the topic's own names; cleanup.policy is always compact
 }
 
+// spec says how Connect makes the topic.
+func (cfg *TopicStoreConfig) spec() TopicSpec {
+	spec := TopicSpec{Create: true, Partitions: cfg.Partitions, ReplicationFactor: cfg.ReplicationFactor, Settings: cfg.Settings}
+	if spec.Partitions == 0 {
+		spec.Partitions = 25
+	}
+	if spec.ReplicationFactor == 0 {
+		spec.ReplicationFactor = 3
+	}
+	return spec
+}
+
+// check returns what is wrong with the settings.
+func (cfg *TopicStoreConfig) check() error {
+	if cfg.Topic == "" {
+		return errors.New("offset.storage.topic is empty")
+	}
+	if policy := cfg.Settings["cleanup.policy"]; policy != "" && policy != "compact" {
+		return fmt.Errorf("offset.storage.cleanup.policy=%s: the offsets topic must be compacted, or offsets would be deleted", policy)
+	}
+	return nil
+}
+
 // TopicStore keeps offsets in the compacted topic in which a distributed Kafka Connect worker keeps them
 // (offset.storage.topic): the same keys, values, partitions and topic settings, so that either can go on from what the
-// other stored. It is safe for concurrent use.
+// other stored. Beside an offset stands its side record, under [offset.Key.Side]. It is safe for concurrent use.
 //
 // A record is written under Connect's spelling of its key. One of the same connector and prefix in another spelling,
 // which Connect would not find, is loaded; the next Save writes Connect's and deletes the other.
 type TopicStore struct {
-	topic  string
-	client *Client
-	log    *zap.Logger
+	*compacted
 
 	reading chan struct{}   // holds one token: who has it reads
 	next    map[int32]int64 // by partition: where reading goes on; belongs to who reads
 
 	mu     sync.Mutex
-	values map[string][]byte // by key: the newest value; nil after a deletion
-	places map[string]place  // by key: where the newest record was read, for error texts
+	values map[string][]byte // by key: the newest value that all in-sync replicas have; nil after a deletion
+	places map[string]place  // by key: where the newest record is
+	keys   map[offset.Key]*savedKey
 	closed bool
 }
 
@@ -54,116 +74,39 @@ type place struct {
 	offset    int64
 }
 
+// savedKey is what a store knows of a key beside its values. It belongs to who has the token.
+type savedKey struct {
+	token chan struct{} // holds one: who has it loads or saves
+	last  *sent         // the last write, unless it is known to have been done
+	said  string        // the side record and offset of which it was said that they do not belong together
+}
+
 var _ offset.Store = (*TopicStore)(nil)
 
 // OpenTopicStore makes the topic if it does not exist, as Connect does, checks that it is compacted and reads all of it.
 // While the cluster cannot be reached it waits, until ctx ends.
 func OpenTopicStore(ctx context.Context, cfg TopicStoreConfig) (*TopicStore, error) {
-	if cfg.Topic == "" {
-		return nil, errors.New("offset.storage.topic is empty")
+	if err := cfg.check(); err != nil {
+		return nil, err
 	}
-	if policy := cfg.Settings["cleanup.policy"]; policy != "" && policy != "compact" {
-		return nil, fmt.Errorf("offset.storage.cleanup.policy=%s: the offsets topic must be compacted, or offsets would be deleted", policy)
-	}
-	log := cfg.Log
-	if log == nil {
-		log = zap.NewNop()
-	}
-	client, err := newClient(cfg.ClientConfig,
-		kgo.ProducerBatchCompression(kgo.NoCompression()),
-		kgo.ProducerLinger(0),
-		// A transaction that was rolled back stored nothing. Its control records are kept, because the last record of a
-		// partition may be one and reading ends there.
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.KeepControlRecords(),
-		kgo.FetchMaxWait(250*time.Millisecond),
-	)
+	c, err := openCompacted(ctx, compactedConfig{cfg.ClientConfig, "offsets topic", cfg.spec()}, cfg.Topic,
+		append(reading(), kgo.ProducerBatchCompression(kgo.NoCompression()))...)
 	if err != nil {
 		return nil, err
 	}
 	s := &TopicStore{
-		topic:   cfg.Topic,
-		client:  client,
-		log:     log,
-		reading: make(chan struct{}, 1),
-		next:    make(map[int32]int64),
-		values:  make(map[string][]byte),
-		places:  make(map[string]place),
+		compacted: c,
+		reading:   make(chan struct{}, 1),
+		next:      make(map[int32]int64),
+		values:    make(map[string][]byte),
+		places:    make(map[string]place),
+		keys:      make(map[offset.Key]*savedKey),
 	}
-	if err := s.open(ctx, cfg); err != nil {
-		client.Close()
+	if err := s.readToEnd(ctx); err != nil {
+		c.close()
 		return nil, err
 	}
 	return s, nil
-}
-
-func (s *TopicStore) open(ctx context.Context, cfg TopicStoreConfig) error {
-	spec := TopicSpec{Create: true, Partitions: cfg.Partitions, ReplicationFactor: cfg.ReplicationFactor, Settings: maps.Clone(cfg.Settings)}
-	if spec.Settings == nil {
-		spec.Settings = make(map[string]string, 1)
-	}
-	spec.Settings["cleanup.policy"] = "compact"
-	if spec.Partitions == 0 {
-		spec.Partitions = 25
-	}
-	if spec.ReplicationFactor == 0 {
-		spec.ReplicationFactor = 3
-	}
-	if err := s.client.EnsureTopic(ctx, s.topic, spec); err != nil {
-		return fmt.Errorf("offsets topic: %w", err)
-	}
-	if err := s.checkPolicy(ctx); err != nil {
-		return err
-	}
-	return s.readToEnd(ctx)
-}
-
-// checkPolicy refuses a topic from which offsets would vanish, as Connect does.
-func (s *TopicStore) checkPolicy(ctx context.Context) error {
-	resources, err := retry(ctx, func() (string, error) {
-		configs, err := s.client.admin.DescribeTopicConfigs(ctx, s.topic)
-		if err != nil {
-			return "", err
-		}
-		config, err := configs.On(s.topic, nil)
-		if err == nil {
-			err = config.Err
-		}
-		if err != nil {
-			return "", err
-		}
-		for _, c := range config.Configs {
-			if c.Key == "cleanup.policy" && c.Value != nil {
-				return *c.Value, nil
-			}
-		}
-		return "", nil
-	})
-	switch {
-	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed), err == nil && resources == "":
-		s.log.Warn("it cannot be checked whether the offsets topic is compacted, which it must be", zap.String("topic", s.topic), zap.Error(err))
-		return nil
-	case err != nil:
-		return fmt.Errorf("offsets topic %s: reading its settings: %w", s.topic, err)
-	case strings.TrimSpace(resources) != "compact":
-		return fmt.Errorf("offsets topic %s has cleanup.policy=%s, so offsets would be deleted; it must be compact: "+
-			"kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s --add-config cleanup.policy=compact",
-			s.topic, resources, s.client.seeds[0], s.topic)
-	}
-	return nil
-}
-
-// retry calls f until it works, fails for good or ctx ends.
-func retry[T any](ctx context.Context, f func() (T, error)) (T, error) {
-	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-		v, err := f()
-		if err == nil || ctx.Err() != nil || !Transient(err) {
-			return v, err
-		}
-		if err := pause(ctx, wait, err); err != nil {
-			return v, err
-		}
-	}
 }
 
 // readToEnd reads what was written to the topic up to now, by whomever. Records of transactions that are not decided
@@ -205,53 +148,45 @@ func (s *TopicStore) readToEnd(ctx context.Context) error {
 		fetches.EachRecord(func(r *kgo.Record) {
 			s.next[r.Partition] = r.Offset + 1
 			if !r.Attrs.IsControl() && r.Key != nil {
-				s.mu.Lock()
-				s.values[string(r.Key)] = r.Value
-				s.places[string(r.Key)] = place{r.Partition, r.Offset}
-				s.mu.Unlock()
+				s.keep(r)
 			}
 		})
 	}
 	return nil
 }
 
+// keep notes a record that was read or written, unless a newer one is known: what is written comes back when it is read.
+func (s *TopicStore) keep(r *kgo.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := string(r.Key)
+	if known, ok := s.places[key]; ok && known.partition == r.Partition && known.offset > r.Offset {
+		return
+	}
+	s.values[key] = r.Value
+	s.places[key] = place{r.Partition, r.Offset}
+}
+
 // ends gives the end of each partition, and begins reading partitions that are new at their start.
 func (s *TopicStore) ends(ctx context.Context) (map[int32]int64, error) {
-	starts, err := s.client.admin.ListStartOffsets(ctx, s.topic)
-	if err == nil {
-		err = starts.Error()
-	}
-	if err != nil {
-		return nil, err
-	}
-	listed, err := s.client.admin.ListEndOffsets(ctx, s.topic)
-	if err == nil {
-		err = listed.Error()
-	}
+	spans, err := s.client.spans(ctx, s.topic)
 	if err != nil {
 		return nil, err
 	}
 	ends := make(map[int32]int64)
 	added := make(map[int32]kgo.Offset)
-	for partition, end := range listed[s.topic] {
-		start, ok := starts.Lookup(s.topic, partition)
-		if !ok {
-			continue // made just now: it is found the next time
-		}
+	for partition, span := range spans {
 		if next, known := s.next[partition]; !known {
-			s.next[partition] = start.Offset
-			added[partition] = kgo.NewOffset().At(start.Offset)
-		} else if next < start.Offset {
-			s.next[partition] = start.Offset // deleted by an administrator: there is nothing to read up to here
+			s.next[partition] = span.start
+			added[partition] = kgo.NewOffset().At(span.start)
+		} else if next < span.start {
+			s.next[partition] = span.start // deleted by an administrator: there is nothing to read up to here
 		}
-		if end.Offset < s.next[partition] {
+		if span.end < s.next[partition] {
 			return nil, fmt.Errorf("partition %d ends at %d, but was read up to %d already: was the topic deleted or did it lose records? "+
-				"Start again to read what it holds now", partition, end.Offset, s.next[partition])
+				"Start again to read what it holds now", partition, span.end, s.next[partition])
 		}
-		ends[partition] = end.Offset
-	}
-	if len(ends) == 0 {
-		return nil, kerr.UnknownTopicOrPartition
+		ends[partition] = span.end
 	}
 	if len(added) > 0 {
 		s.client.inner.Kgo.AddConsumePartitions(map[string]map[int32]kgo.Offset{s.topic: added})
@@ -259,31 +194,104 @@ func (s *TopicStore) ends(ctx context.Context) (map[int32]int64, error) {
 	return ends, nil
 }
 
+// take returns what is known of a key when nobody else loads or saves it. It is to be given back.
+func (s *TopicStore) take(ctx context.Context, key offset.Key) (k *savedKey, giveBack func(), err error) {
+	s.mu.Lock()
+	k = s.keys[key]
+	if k == nil {
+		k = &savedKey{token: make(chan struct{}, 1)}
+		s.keys[key] = k
+	}
+	s.mu.Unlock()
+	select {
+	case k.token <- struct{}{}:
+		return k, func() { <-k.token }, nil
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+}
+
+// settle returns when it is known what the topic has under a key: when the write before this is decided and, if it
+// failed, what is there now is read. So the side record never names another offset before it than the one that is there.
+func (s *TopicStore) settle(ctx context.Context, k *savedKey) error {
+	if k.last == nil {
+		return nil
+	}
+	select {
+	case <-k.last.done:
+	case <-ctx.Done():
+		return fmt.Errorf("an earlier write is not acknowledged: %w", context.Cause(ctx))
+	}
+	if k.last.err != nil {
+		if err := s.readToEnd(ctx); err != nil {
+			return err
+		}
+	}
+	k.last = nil
+	return nil
+}
+
 // Load reads the topic to its end, so that what a Connect worker or an administrator wrote counts, and returns the
-// offset under key. It waits while the cluster cannot be reached and until transactions that are under way are decided.
+// offset under key, with what counts of its side record. It waits while the cluster cannot be reached and until
+// transactions that are under way are decided.
 func (s *TopicStore) Load(ctx context.Context, key offset.Key) (offset.Offset, error) {
+	k, giveBack, err := s.take(ctx, key)
+	if err != nil {
+		return offset.Offset{}, fmt.Errorf("offsets topic %s: %w", s.topic, err)
+	}
+	defer giveBack()
 	if err := s.readToEnd(ctx); err != nil {
 		return offset.Offset{}, err
 	}
+	v := s.stored(key)
+	o, err := offset.Parse(v.offset)
+	if err != nil {
+		return offset.Offset{}, fmt.Errorf("offsets topic %s, partition %d, offset %d, key %s: %w; nothing is started, because starting without the offset would lose or repeat changes. "+
+			"Write the right value under this key again, or %s", s.topic, v.at.partition, v.at.offset, v.key, err, offset.HowToDelete)
+	}
+	if o.IsZero() {
+		return o, nil // deleted: nothing is to be gone on with
+	}
+	with, ours, err := o.ReadSide(v.side)
+	if err != nil {
+		return offset.Offset{}, fmt.Errorf("offsets topic %s, partition %d, offset %d, key %s: %w; nothing is started, because undecided XA transactions may be noted there. "+
+			"Write the right value under this key again", s.topic, v.sideAt.partition, v.sideAt.offset, key.Side(), err)
+	}
+	if told := string(v.side) + with.String(); !ours && k.said != told {
+		k.said = told
+		s.log.Warn(offset.ForeignSide(key, with, v.side), zap.String("topic", s.topic))
+	}
+	return with, nil
+}
+
+// storedValues are what the topic has under a connector's keys.
+type storedValues struct {
+	key          []byte  // under which the offset stands
+	others       []other // the same key in other spellings
+	offset, side []byte
+	at, sideAt   place
+}
+
+// other is a key in a spelling that is not Connect's.
+type other struct {
+	key []byte
+	at  place
+}
+
+func (s *TopicStore) stored(key offset.Key) storedValues {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	exact := key.Append(nil)
-	value, found := s.values[string(exact)]
-	if !found {
-		spellings := s.spellings(key)
-		if len(spellings) == 0 {
-			return offset.Offset{}, nil
-		}
-		exact = spellings[0]
-		value = s.values[string(exact)]
+	v := storedValues{key: key.Append(nil)}
+	for _, text := range s.spellings(key) {
+		v.others = append(v.others, other{text, s.places[string(text)]})
 	}
-	o, err := offset.Parse(value)
-	if err != nil {
-		at := s.places[string(exact)]
-		return offset.Offset{}, fmt.Errorf("offsets topic %s, partition %d, offset %d, key %s: %w; nothing is started, because starting without the offset would lose or repeat changes. "+
-			"Write the right value under this key again, or %s", s.topic, at.partition, at.offset, exact, err, offset.HowToDelete)
+	if _, found := s.values[string(v.key)]; !found && len(v.others) > 0 {
+		v.key = v.others[0].key
 	}
-	return o, nil
+	v.offset, v.at = s.values[string(v.key)], s.places[string(v.key)]
+	side := key.Side().String()
+	v.side, v.sideAt = s.values[side], s.places[side]
+	return v
 }
 
 // spellings gives the keys of other spellings that have a value, always in the same order. The lock is held.
@@ -302,57 +310,76 @@ func (s *TopicStore) spellings(key offset.Key) [][]byte {
 	return out
 }
 
-// Save writes o under key and returns when all in-sync replicas have it. When ctx ends before, it is not known whether
-// it will be written; it will in any case not be written after a later Save of the same key.
+// Save writes the side record of o, if it has a Side, waits until all in-sync replicas have it, writes o under key and
+// returns when they have that. When ctx ends before, it is not known what will be written; it will in any case not be
+// written after a later Save of the same key, which waits until it is known.
 func (s *TopicStore) Save(ctx context.Context, key offset.Key, o offset.Offset) error {
 	if o.IsZero() {
 		return fmt.Errorf("offsets topic %s: refusing to store an empty offset for %s", s.topic, key)
 	}
-	s.mu.Lock()
-	others := s.spellings(key)
-	s.mu.Unlock()
-	exact, value := key.Append(nil), o.Append(nil)
-	if err := s.write(ctx, exact, value); err != nil {
+	if err := key.Check(); err != nil {
 		return err
 	}
-	for _, other := range others {
-		if err := s.write(ctx, other, nil); err != nil {
-			return err
-		}
+	if err := s.save(ctx, key, o); err != nil {
+		return fmt.Errorf("storing the offset in topic %s: %w", s.topic, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, other := range others {
-		s.values[string(other)] = nil
-	}
-	s.values[string(exact)] = value
 	return nil
 }
 
-// write produces one record and waits for it. The record itself is not bound to ctx: a record given up in the middle of
-// being written could not be told from one that is written.
-func (s *TopicStore) write(ctx context.Context, key, value []byte) error {
-	done := make(chan error, 1)
-	record := &kgo.Record{Topic: s.topic, Key: key, Value: value}
-	s.client.inner.Kgo.Produce(context.WithoutCancel(ctx), record, func(_ *kgo.Record, err error) { done <- err })
-	select {
-	case err := <-done:
-		if err != nil {
-			return fmt.Errorf("storing the offset: %w", s.client.topicError("writing to", s.topic, err))
-		}
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("storing the offset in topic %s: no acknowledgement: %w", s.topic, context.Cause(ctx))
+func (s *TopicStore) save(ctx context.Context, key offset.Key, o offset.Offset) error {
+	k, giveBack, err := s.take(ctx, key)
+	if err != nil {
+		return err
 	}
+	defer giveBack()
+	if err := s.settle(ctx, k); err != nil {
+		return err
+	}
+	v := s.stored(key)
+	before, err := offset.Parse(v.offset)
+	if err != nil {
+		before = offset.Offset{} // refused by Load; whoever saves all the same has no offset before
+	}
+	if side := o.AppendSide(nil, before, v.side); side != nil && !bytes.Equal(side, v.side) {
+		if err := s.write(ctx, k, &kgo.Record{Key: key.Side().Append(nil), Value: side}); err != nil {
+			return err
+		}
+	}
+	exact, value := key.Append(nil), o.Append(nil)
+	if !bytes.Equal(v.key, exact) || !bytes.Equal(v.offset, value) {
+		if err := s.write(ctx, k, &kgo.Record{Key: exact, Value: value}); err != nil {
+			return err
+		}
+	}
+	for _, other := range v.others {
+		// Where it stands: in another partition it could be read before what it deletes.
+		if err := s.write(ctx, k, &kgo.Record{Key: other.key, Partition: kclient.Fixed(other.at.partition)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *TopicStore) write(ctx context.Context, k *savedKey, record *kgo.Record) error {
+	k.last = s.produce(ctx, record, s.keep)
+	err := k.last.wait(ctx)
+	if err == nil {
+		k.last = nil
+	}
+	if errors.Is(err, kerr.MessageTooLarge) {
+		return fmt.Errorf("%w: the record has %d bytes; raise max.request.size of the worker's producer and max.message.bytes of the topic", err, len(record.Key)+len(record.Value))
+	}
+	return err
 }
 
 // Close ends the connections. It does not write; a Save under way fails.
 func (s *TopicStore) Close() error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closed {
-		s.closed = true
-		s.client.Close()
+	again := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if !again {
+		s.close()
 	}
 	return nil
 }

@@ -1,0 +1,228 @@
+package emitter
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tidemark-cdc/tidemark/schema"
+)
+
+// dialect is what differs between the textual formats.
+type dialect struct {
+	text     textForm
+	defaults bool // a NULL is written as the schema's default
+	numbers  bool // decimals are numbers
+}
+
+// textForm is how values become text.
+type textForm uint8
+
+const (
+	jsonText   textForm = iota // Connect's JsonConverter
+	simpleText                 // its SimpleHeaderConverter
+	javaText                   // its StringConverter: what Java's toString gives
+)
+
+// append appends a value of type t that is not Null.
+func (d *dialect) append(dst []byte, t *schema.Type, v *schema.Value, scale int) ([]byte, error) {
+	switch d.text {
+	case simpleText:
+		return appendSimple(dst, t, v, scale)
+	case javaText:
+		return appendJava(dst, t, v, scale)
+	}
+	return appendJSON(dst, v, scale)
+}
+
+// builder collects a program.
+type builder struct {
+	program
+	literal []byte
+}
+
+// compile makes the program that appends s in dialect d between prefix, whose memory it keeps, and suffix.
+func compile(s *shape, d dialect, prefix []byte, suffix string) (*program, error) {
+	b := builder{program: program{dialect: d}}
+	if prefix != nil {
+		b.ops = append(b.ops, op{kind: opSegment})
+		b.segments = append(b.segments, segment{text: prefix})
+	}
+	if err := b.shape(s); err != nil {
+		return nil, err
+	}
+	b.literal = append(b.literal, suffix...)
+	b.flush()
+	p := &b.program
+	for i := range p.segments {
+		if seg := &p.segments[i]; seg.scope == scopePlan && seg.parts != nil {
+			seg.render(nil, time.Time{})
+			seg.parts = nil
+		}
+	}
+	return p, nil
+}
+
+// flush turns the pending literal into a part of the current segment.
+func (b *builder) flush() {
+	if len(b.literal) > 0 {
+		b.part(part{literal: b.literal}, scopePlan)
+		b.literal = nil
+	}
+}
+
+// part adds to the segment at the end of the program, which lives as long as the shortest-lived of its parts.
+func (b *builder) part(p part, sc scope) {
+	if n := len(b.ops); n == 0 || b.ops[n-1].kind != opSegment || b.segments[len(b.segments)-1].parts == nil {
+		b.ops = append(b.ops, op{kind: opSegment, segment: len(b.segments)})
+		b.segments = append(b.segments, segment{})
+	}
+	s := &b.segments[len(b.segments)-1]
+	s.parts = append(s.parts, p)
+	s.scope = max(s.scope, sc)
+}
+
+func (b *builder) shape(s *shape) error {
+	if s.fields != nil {
+		return b.structure(s)
+	}
+	switch s.leaf.kind {
+	case leafConst:
+		var err error
+		b.literal, err = b.dialect.appendConstant(b.literal, s.typ, &s.leaf.constant)
+		return err
+	case leafField:
+		b.flush()
+		if sc := s.leaf.field.scope(); sc != scopeRow {
+			b.part(part{field: s.leaf.field}, sc)
+		} else {
+			b.ops = append(b.ops, op{kind: opRow})
+		}
+		return nil
+	case leafSlot:
+		b.flush()
+		b.ops = append(b.ops, op{kind: opSlot, slot: s.leaf.slot, typ: s.typ})
+		return nil
+	}
+	return errors.New("a cell outside a row")
+}
+
+// structure compiles a struct: neighbouring cells into one operation, anything else member by member.
+func (b *builder) structure(s *shape) error {
+	if b.dialect.text == javaText {
+		b.flush()
+		b.ops = append(b.ops, op{kind: opJava, shape: s})
+		return nil
+	}
+	if len(s.fields) == 0 {
+		b.literal = append(b.literal, '{')
+	}
+	for i := 0; i < len(s.fields); {
+		if n := cellsFrom(s.fields[i:]); n > 0 {
+			if err := b.cells(s, i, i+n); err != nil {
+				return err
+			}
+			i += n
+			continue
+		}
+		b.literal = b.dialect.appendName(b.literal, s, i)
+		if err := b.shape(&s.fields[i]); err != nil {
+			return err
+		}
+		i++
+	}
+	b.literal = append(b.literal, '}')
+	return nil
+}
+
+// cellsFrom is how many of the fields, from the first on, are cells of one image.
+func cellsFrom(fields []shape) int {
+	for i := range fields {
+		if fields[i].leaf.kind != leafCell || fields[i].leaf.image != fields[0].leaf.image {
+			return i
+		}
+	}
+	return len(fields)
+}
+
+// appendName appends what comes before the value of a struct's i-th member.
+func (d *dialect) appendName(dst []byte, s *shape, i int) []byte {
+	if i == 0 {
+		dst = append(dst, '{')
+	} else {
+		dst = append(dst, ',')
+	}
+	name := []byte(s.typ.Fields[i].Name)
+	if d.text == simpleText {
+		dst = appendSimpleString(dst, name)
+	} else {
+		dst = appendQuoted(dst, name)
+	}
+	return append(dst, ':')
+}
+
+// cells compiles the members of a struct from first on up to last.
+func (b *builder) cells(s *shape, first, last int) error {
+	o := op{kind: opCells, image: s.fields[first].leaf.image}
+	for i := first; i < last; i++ {
+		f := s.fields[i].leaf.column
+		c := cell{
+			column: f.index, decode: f.decode, optional: f.typ.Optional, scale: -1, layout: f.layout, from: f,
+		}
+		c.way = wayOf(c.layout)
+		scale, decimal, err := decimalScale(f.typ)
+		if err != nil {
+			return fmt.Errorf("column %q: %w", c.from.name, err)
+		}
+		if decimal && b.dialect.numbers {
+			c.scale = scale
+		}
+		if c.scale >= 0 || b.dialect.text == simpleText && dateKindOf(f.typ) != noDate {
+			c.way = wayDecoder
+		}
+		c.literal = b.dialect.appendName(nil, s, i)
+		if c.null, err = b.null(f, c.scale); err != nil {
+			return fmt.Errorf("column %q: %w", f.name, err)
+		}
+		var unknown []byte
+		if f.unavailable.Kind != schema.Null {
+			if unknown, err = b.dialect.append(nil, f.typ, &f.unavailable, c.scale); err != nil {
+				return fmt.Errorf("column %q: %w", f.name, err)
+			}
+		}
+		copy(c.short[:], c.literal)
+		o.cells, o.unknown = append(o.cells, c), append(o.unknown, unknown)
+	}
+	b.flush()
+	b.ops = append(b.ops, o)
+	return nil
+}
+
+// null is what a nil cell of an optional column is written as: a mask may make a value even of NULL.
+func (b *builder) null(c *column, scale int) ([]byte, error) {
+	var v schema.Value
+	if c.typ.Optional {
+		if err := c.decode(nil, new(schema.Scratch), &v); err != nil {
+			return nil, err
+		}
+	}
+	if v.Kind == schema.Null {
+		return b.dialect.appendNull(nil, c.typ, scale)
+	}
+	return b.dialect.append(nil, c.typ, &v, scale)
+}
+
+// appendNull appends what a NULL in a column or member of type t is written as.
+func (d *dialect) appendNull(dst []byte, t *schema.Type, scale int) ([]byte, error) {
+	if d.defaults && t.Default != nil && t.Default.Kind != schema.Null {
+		return d.append(dst, t, t.Default, scale)
+	}
+	return append(dst, "null"...), nil
+}
+
+func (d *dialect) appendConstant(dst []byte, t *schema.Type, v *schema.Value) ([]byte, error) {
+	if v.Kind == schema.Null {
+		return d.appendNull(dst, t, -1)
+	}
+	return d.append(dst, t, v, -1)
+}

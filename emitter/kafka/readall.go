@@ -1,0 +1,87 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// span is a partition's first and next offset.
+type span struct{ start, end int64 }
+
+// spans lists the partitions of a topic. One that was made a moment ago may be missing.
+func (c *Client) spans(ctx context.Context, topic string) (map[int32]span, error) {
+	starts, err := c.admin.ListStartOffsets(ctx, topic)
+	if err == nil {
+		err = starts.Error()
+	}
+	if err != nil {
+		return nil, err
+	}
+	ends, err := c.admin.ListEndOffsets(ctx, topic)
+	if err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[int32]span)
+	for partition, end := range ends[topic] {
+		if start, ok := starts.Lookup(topic, partition); ok {
+			all[partition] = span{start.Offset, end.Offset}
+		}
+	}
+	if len(all) == 0 {
+		return nil, kerr.UnknownTopicOrPartition
+	}
+	return all, nil
+}
+
+// readAll reads what the partitions of a topic hold now, each in order, and calls visit for every record. It waits while
+// the cluster cannot be reached and for transactions that are not decided. It makes a client of its own, so that nothing
+// is left of it; what visit keeps of a record is its own.
+func readAll(ctx context.Context, cfg ClientConfig, topic string, spans map[int32]span, visit func(*kgo.Record) error) error {
+	from := make(map[int32]kgo.Offset)
+	left := make(map[int32]int64)
+	for partition, s := range spans {
+		if s.start < s.end {
+			from[partition] = kgo.NewOffset().At(s.start)
+			left[partition] = s.end
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	client, err := newClient(cfg, append(reading(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}))...)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	for len(left) > 0 {
+		fetches := client.inner.Kgo.PollFetches(ctx)
+		if ctx.Err() != nil {
+			return fmt.Errorf("reading it to its end: %w", context.Cause(ctx))
+		}
+		for _, e := range fetches.Errors() {
+			if !Transient(e.Err) {
+				return fmt.Errorf("partition %d: %w", e.Partition, e.Err)
+			}
+		}
+		for iter := fetches.RecordIter(); !iter.Done(); {
+			r := iter.Next()
+			end, ok := left[r.Partition]
+			if r.Offset >= end-1 {
+				delete(left, r.Partition)
+			}
+			if !ok || r.Offset >= end || r.Attrs.IsControl() { // written after the reading began, or no record
+				continue
+			}
+			if err := visit(r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
