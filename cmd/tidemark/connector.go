@@ -1,8 +1,8 @@
 package main
 
 import (
-	"context"
 	"fmt"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -14,13 +14,41 @@ import (
 )
 
 // newEmitter makes the emitter of a connector.
-func newEmitter(c *config.Connector) (*emitter.Emitter, error) {
+func newEmitter(c *config.Connector, log *zap.Logger) (*emitter.Emitter, error) {
+	modes := c.Modes
+	told := map[string]bool{} // a column is mapped anew with each version of its table
+	modes.Invalid = func(database, table, column, what string) {
+		if name := database + "." + table + "." + column; told[name] {
+			return
+		} else {
+			told[name] = true
+		}
+		log.Warn("a value that MySQL holds cannot be written as its type has it; null, or zero in a required column, stands for it and its like",
+			zap.String("column", database+"."+table+"."+column), zap.String("value", what))
+	}
+	connectorType := "mysql"
+	if c.MariaDB {
+		connectorType = "mariadb"
+	}
 	return emitter.New(emitter.Config{
 		Prefix:          c.Prefix,
+		Connector:       connectorType,
 		Key:             emitter.Converter(c.Key),
 		Value:           emitter.Converter(c.Value),
+		Header:          emitter.HeaderConverter{Class: c.HeaderConverter.Class, JSON: emitter.Converter(c.HeaderConverter.JSON)},
 		Tombstones:      c.Tombstones,
 		ExtendedHeaders: c.ExtendedHeaders,
+		SchemaChanges:   c.SchemaChanges,
+		Transactions:    c.Transactions,
+		Modes:           modes,
+		Naming:          emitter.Naming(c.Naming),
+		SchemaNames:     emitter.NameMode(c.SchemaNames),
+		FieldNames:      emitter.NameMode(c.FieldNames),
+		Columns:         c.Columns,
+		Keys:            c.Keys,
+		Skip:            c.SkipOperations,
+		SkipUnchanged:   c.SkipUnchanged,
+		Placeholder:     c.Placeholder,
 	})
 }
 
@@ -37,6 +65,9 @@ func startOf(s config.Start) (binlog.Start, error) {
 			return binlog.Start{}, fmt.Errorf("GTID set %q: %w", s.GTIDs, err)
 		}
 		return binlog.Start{GTIDs: set}, nil
+	case config.AtOffset:
+		o, err := offset.Parse([]byte(s.Offset))
+		return binlog.Start{Offset: &o}, err
 	}
 	return binlog.Start{Now: true}, nil
 }
@@ -51,26 +82,18 @@ func serverConfig(c *config.Connector, log *zap.Logger) server.Config {
 		SSLMode:                 server.SSLMode(c.SSL),
 		AllowPublicKeyRetrieval: c.AllowPublicKeyRetrieval,
 		ConnectTimeout:          c.ConnectTimeout,
-		Heartbeat:               c.Heartbeat,
+		Heartbeat:               serverHeartbeat(c),
+		InitialStatements:       c.InitialStatements,
 		Log:                     log,
 	}
 }
 
-// openServer checks the connector's server, reads the definitions of the captured tables and opens the stream.
-func openServer(ctx context.Context, c *config.Connector, from binlog.Start, log *zap.Logger) (binlog.Source, error) {
-	cfg := serverConfig(c, log)
-	conn, err := server.Connect(ctx, cfg)
-	if err != nil {
-		return nil, err
+// serverHeartbeat is how often the server shows that it is there while nothing happens: as often as heartbeat records are
+// wanted, which come with it.
+func serverHeartbeat(c *config.Connector) time.Duration {
+	const least = 100 * time.Millisecond
+	if d := c.Heartbeats.Interval; d > 0 && (d < c.Heartbeat || c.Heartbeat == 0) {
+		return max(d, least)
 	}
-	defer conn.Close()
-	if err := conn.Check(ctx, server.Requirements{ServerID: c.ServerID, Identity: c.Name}); err != nil {
-		return nil, err
-	}
-	defs, err := readDefinitions(ctx, conn, cfg, c.Filter.Captured, log)
-	if err != nil {
-		return nil, err
-	}
-	return binlog.Open(ctx, conn, binlog.Replica{ServerID: c.ServerID, Name: c.Name},
-		binlog.Config{Captured: c.Filter.Captured, Definitions: defs, Log: log}, from)
+	return c.Heartbeat
 }

@@ -27,7 +27,7 @@ func newDelivery(ctx context.Context, c *config.Connector, log *zap.Logger) (emi
 		client.Close()
 		return nil, err
 	}
-	topics := kafka.NewTopics(client, topicSpec(c))
+	topics := kafka.NewTopics(client, topicSpec(c), topicGroups(c)...)
 	return &ownClient{emitter.NewAtLeastOnce(client, emitter.DeliveryConfig{Topics: topics}), client}, nil
 }
 

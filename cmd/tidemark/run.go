@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +19,7 @@ import (
 	"github.com/tidemark-cdc/tidemark/emitter"
 	"github.com/tidemark-cdc/tidemark/emitter/kafka"
 	"github.com/tidemark-cdc/tidemark/offset"
+	"github.com/tidemark-cdc/tidemark/schema"
 )
 
 func runCommand() *cobra.Command {
@@ -61,16 +64,20 @@ func run(ctx context.Context, files []string, lenient bool, log *zap.Logger) err
 	if err != nil {
 		return stopped(ctx, err)
 	}
+	definitions, err := openDefinitions(ctx, cfg.Worker, log)
+	if err != nil {
+		return errors.Join(stopped(ctx, err), store.Close())
+	}
 	group, connectors := errgroup.WithContext(ctx)
 	for _, c := range cfg.Connectors {
 		group.Go(func() error {
-			if err := runConnector(connectors, c, cfg.Worker, store, log.With(zap.String("connector", c.Name))); err != nil {
+			if err := runConnector(connectors, c, cfg.Worker, store, definitions, log.With(zap.String("connector", c.Name))); err != nil {
 				return fmt.Errorf("connector %s: %w", c.Name, err)
 			}
 			return nil
 		})
 	}
-	return errors.Join(stopped(ctx, group.Wait()), store.Close())
+	return errors.Join(stopped(ctx, group.Wait()), definitions.Close(), store.Close())
 }
 
 // stopped is nil for the error that a stop by signal causes.
@@ -84,15 +91,27 @@ func stopped(ctx context.Context, err error) error {
 // openStore opens the place of the offsets, which all connectors share. For a topic it waits until Kafka can be reached.
 func openStore(ctx context.Context, w *config.Worker, log *zap.Logger) (offset.Store, error) {
 	if w.OffsetFile != "" {
-		return offset.OpenFile(w.OffsetFile, nil)
+		return offset.OpenFile(w.OffsetFile, &offset.FileOptions{Warn: func(message string) { log.Warn(message) }})
 	}
-	return kafka.OpenTopicStore(ctx, kafka.TopicStoreConfig{
+	return kafka.OpenTopicStore(ctx, topicStore(w, log))
+}
+
+// openDefinitions opens the place of the tables' definitions, beside that of the offsets.
+func openDefinitions(ctx context.Context, w *config.Worker, log *zap.Logger) (schema.Store, error) {
+	if w.OffsetFile != "" {
+		return schema.OpenFileStore(w.OffsetFile + ".schemas")
+	}
+	return kafka.OpenSchemaTopic(ctx, topicStore(w, log))
+}
+
+func topicStore(w *config.Worker, log *zap.Logger) kafka.TopicStoreConfig {
+	return kafka.TopicStoreConfig{
 		ClientConfig:      kafka.ClientConfig{Properties: w.Client, ClientID: "tidemark-offsets", Log: log},
 		Topic:             w.OffsetTopic.Name,
 		Partitions:        w.OffsetTopic.Partitions,
 		ReplicationFactor: w.OffsetTopic.ReplicationFactor,
 		Settings:          w.OffsetTopic.Config,
-	})
+	}
 }
 
 // topicSpec says how the connector's topics are made.
@@ -104,25 +123,62 @@ func topicSpec(c *config.Connector) kafka.TopicSpec {
 	return kafka.TopicSpec{Create: true, Partitions: t.Partitions, ReplicationFactor: t.ReplicationFactor, Settings: t.Config}
 }
 
+// topicGroups are the groups of topic.creation.groups.
+func topicGroups(c *config.Connector) []kafka.TopicGroup {
+	any := func(patterns []*regexp.Regexp) func(string) bool {
+		return func(topic string) bool {
+			return slices.ContainsFunc(patterns, func(r *regexp.Regexp) bool { return r.MatchString(topic) })
+		}
+	}
+	groups := make([]kafka.TopicGroup, len(c.TopicGroups))
+	for i, g := range c.TopicGroups {
+		groups[i] = kafka.TopicGroup{
+			Name: g.Name, Include: any(g.Include), Exclude: any(g.Exclude),
+			Spec: kafka.TopicSpec{Partitions: g.Partitions, ReplicationFactor: g.ReplicationFactor, Settings: g.Config},
+		}
+	}
+	return groups
+}
+
 // runConnector streams one connector until ctx is done.
-func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, store offset.Store, log *zap.Logger) error {
-	em, err := newEmitter(c)
+func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, store offset.Store, definitions schema.Store, log *zap.Logger) error {
+	em, err := newEmitter(c, log)
 	if err != nil {
 		return err
 	}
+	s, err := openSchemas(c, definitions, em, log)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if c.OffsetsTopic != "" {
+		own, err := openOwnStore(ctx, c, w, store, log)
+		if err != nil {
+			return stopped(ctx, err)
+		}
+		defer own.close()
+		store = own
+	}
+	beat := newBeat(c, log)
+	defer beat.close()
 	p := pipeline.Pipeline{
 		Open: func(ctx context.Context, stored offset.Offset) (binlog.Source, error) {
 			from, err := begin(c, stored)
 			if err != nil {
 				return nil, err
 			}
-			return openServer(ctx, c, from, log)
+			return s.open(ctx, from)
 		},
 		Deliver:       func(ctx context.Context) (emitter.Delivery, error) { return newDelivery(ctx, c, log) },
 		Transient:     transient,
+		SchemaChange:  s.changed,
 		Emitter:       em,
 		Store:         store,
 		Key:           offset.Key{Connector: c.Name, Server: c.Prefix},
+		Heartbeat:     c.Heartbeats.Interval,
+		Beat:          beat.run,
+		SkipRows:      skipRows(c, log),
+		MaxRetries:    c.MaxRetries,
 		FlushInterval: w.FlushInterval,
 		FlushTimeout:  w.FlushTimeout,
 		Log:           log,
@@ -131,6 +187,25 @@ func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, st
 		return err
 	}
 	return errors.New("the binlog stream ended, though nobody stopped it and it reported no fault: this is a fault in tidemark; start it again, it goes on from the stored offset")
+}
+
+// skipRows is what event.processing.failure.handling.mode wants for rows that cannot be written; nil: the stream stops.
+func skipRows(c *config.Connector, log *zap.Logger) func(error) {
+	switch c.Unprocessable {
+	case config.Warn:
+		return func(err error) {
+			log.Warn("a row is left out, as event.processing.failure.handling.mode=warn asks", zap.Error(err))
+		}
+	case config.Skip:
+		said := false
+		return func(err error) {
+			if !said {
+				said = true
+				log.Warn("a row is left out, as event.processing.failure.handling.mode=skip asks; others like it are not reported", zap.Error(err))
+			}
+		}
+	}
+	return nil
 }
 
 // transient says whether waiting can heal an error.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tidemark-cdc/tidemark/binlog"
 	"github.com/tidemark-cdc/tidemark/cmd/internal/config"
+	"github.com/tidemark-cdc/tidemark/cmd/internal/pipeline"
 	"github.com/tidemark-cdc/tidemark/emitter"
 	"github.com/tidemark-cdc/tidemark/schema"
 )
@@ -55,7 +56,7 @@ object with topic, key, value, headers and source offset.`,
 				f.pretty = terminal && !f.records
 			}
 			if cmd.Flags().Changed("from") && f.from == "" {
-				return errors.New("--from is empty; give oldest, now, FILE:POS or a GTID set")
+				return errors.New("--from is empty; give oldest, now, FILE:POS, a GTID set or the JSON of an offset")
 			}
 			if f.pretty && f.records {
 				return errors.New("--pretty and --records exclude each other")
@@ -68,7 +69,7 @@ object with topic, key, value, headers and source offset.`,
 	flags.StringVar(&f.config, "config", "", "a connector's file, as for run; its name, snapshot.mode and server id are not used")
 	flags.StringArrayVar(&f.binlog, "binlog", nil, "read this binlog file instead of a server; repeat it for several, or give more as arguments, in their order")
 	flags.StringVar(&f.history, "schema-history", "", "with --binlog: Debezium's schema history, one record a line, for what the binlog does not say of tables")
-	flags.StringVar(&f.from, "from", "", "oldest, now, FILE:POS (FILE is a base name) or a GTID set (default: now; with --binlog: oldest)")
+	flags.StringVar(&f.from, "from", "", "oldest, now, FILE:POS (FILE is a base name), a GTID set or the JSON of a stored offset (default: now; with --binlog: oldest)")
 	flags.BoolVar(&f.records, "records", false, "print one JSON object a record: topic, key, value, headers, offset")
 	flags.BoolVar(&f.pretty, "pretty", false, "indent events (default on a terminal)")
 	flags.BoolVar(&f.schemas, "schemas", false, "print schemas or not, whatever the converters say (default on a terminal: not)")
@@ -85,11 +86,11 @@ func tail(ctx context.Context, args []string, f tailFlags, overrideSchemas bool,
 	if overrideSchemas {
 		connector.Key.Schemas, connector.Value.Schemas = f.schemas, f.schemas
 	}
-	em, err := newEmitter(connector)
+	em, err := newEmitter(connector, log)
 	if err != nil {
 		return err
 	}
-	source, err := tailSource(ctx, connector, files, f, log)
+	source, err := tailSource(ctx, connector, files, f, em, log)
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,13 @@ func tail(ctx context.Context, args []string, f tailFlags, overrideSchemas bool,
 		print = printPretty
 	}
 	w := bufio.NewWriterSize(out, 64<<10)
-	err = printEvents(ctx, source, em, print, w)
+	em.Resume(source.Start())
+	printed := &printed{print: print, out: w}
+	output := &pipeline.Output{
+		Emitter: em, Delivery: printed, Heartbeat: connector.Heartbeats.Interval,
+		SkipRows: skipRows(connector, log), SchemaChange: printHistory(connector, f.records, em, printed),
+	}
+	err = printEvents(ctx, source, output)
 	if ctx.Err() != nil && (err == nil || errors.Is(err, ctx.Err())) {
 		err = nil // interrupted, as it is meant to end
 	}
@@ -150,7 +157,7 @@ func tailConfig(args []string, f tailFlags, log *zap.Logger) (*config.Connector,
 }
 
 // tailSource opens the files, or the server.
-func tailSource(ctx context.Context, connector *config.Connector, files []string, f tailFlags, log *zap.Logger) (binlog.Source, error) {
+func tailSource(ctx context.Context, connector *config.Connector, files []string, f tailFlags, em *emitter.Emitter, log *zap.Logger) (binlog.Source, error) {
 	from := connector.Start
 	if f.from != "" {
 		start, err := config.ParseStart(f.from)
@@ -166,17 +173,23 @@ func tailSource(ctx context.Context, connector *config.Connector, files []string
 		return nil, fmt.Errorf("--from: %w", err)
 	}
 	if len(files) == 0 {
-		return openServer(ctx, connector, start, log)
+		return (&schemas{c: connector, emitter: em, log: log}).open(ctx, start)
 	}
-	cfg := binlog.Config{Captured: connector.Filter.Captured, Log: log}
+	cfg := readerConfig(connector, start, log)
+	cfg.Catalog = schema.NewCatalog(catalogOptions(connector))
 	if f.history != "" {
-		entries, err := readHistory(f.history)
-		if err != nil {
+		if cfg.History, err = readHistory(f.history); err != nil {
 			return nil, err
 		}
-		cfg.Definitions = binlog.NewHistoryDefinitions(entries)
 	}
-	return binlog.OpenFiles(ctx, cfg, files, start)
+	source, err := binlog.OpenFiles(ctx, cfg, files, start)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTables(connector, em, cfg.Catalog); err != nil { // those that the binlog has told of before the start
+		return nil, errors.Join(err, source.Close())
+	}
+	return source, nil
 }
 
 func readHistory(name string) ([]schema.HistoryEntry, error) {
@@ -192,39 +205,17 @@ func readHistory(name string) ([]schema.HistoryEntry, error) {
 	return entries, nil
 }
 
-// printEvents prints the records of every row until the source ends. Output is flushed whenever a transaction ends.
-func printEvents(ctx context.Context, source binlog.Source, em *emitter.Emitter, print printer, out *bufio.Writer) error {
-	var batch emitter.Batch
+// printEvents prints the records of every event until the source ends.
+func printEvents(ctx context.Context, source binlog.Source, out *pipeline.Output) error {
 	for {
 		event, err := source.Read(ctx)
 		if err == io.EOF { // bare: within another error it is a connection that the server closed
 			return nil
 		}
+		if err == nil {
+			err = out.Event(ctx, event)
+		}
 		if err != nil {
-			return err
-		}
-		rows, ok := event.(*binlog.Rows)
-		if !ok {
-			if err := out.Flush(); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := em.Begin(rows); err != nil {
-			return err
-		}
-		for rows.Next() {
-			batch.Reset()
-			if err := em.Row(&batch, rows); err != nil {
-				return err
-			}
-			for i := range batch.Records {
-				if err := print(out, &batch.Records[i]); err != nil {
-					return err
-				}
-			}
-		}
-		if err := rows.Err(); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidemark-cdc/tidemark/binlog"
+	"github.com/tidemark-cdc/tidemark/cmd/internal/pipeline"
 	"github.com/tidemark-cdc/tidemark/offset"
 )
 
@@ -46,11 +47,11 @@ func (e ended) Read(context.Context) (binlog.Event, error) { return nil, e.err }
 
 // A server that shuts down is not the end of binlog files: tail says so.
 func TestTailSaysThatTheServerClosed(t *testing.T) {
-	out := bufio.NewWriter(io.Discard)
-	if err := printEvents(t.Context(), ended{io.EOF}, nil, printValues, out); err != nil {
+	out := &pipeline.Output{Delivery: &printed{print: printValues, out: bufio.NewWriter(io.Discard)}}
+	if err := printEvents(t.Context(), ended{io.EOF}, out); err != nil {
 		t.Errorf("the end of files: %v", err)
 	}
-	if err := printEvents(t.Context(), ended{fmt.Errorf("MySQL ended the binlog stream: %w", io.EOF)}, nil, printValues, out); !errors.Is(err, io.EOF) {
+	if err := printEvents(t.Context(), ended{fmt.Errorf("MySQL ended the binlog stream: %w", io.EOF)}, out); !errors.Is(err, io.EOF) {
 		t.Errorf("a closed stream: %v", err)
 	}
 }

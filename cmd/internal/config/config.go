@@ -10,6 +10,8 @@ package config
 
 import (
 	"time"
+
+	"github.com/tidemark-cdc/tidemark/schema"
 )
 
 // Config is all that one process runs: a worker and its connectors. It is not changed after [Load] returned it.
@@ -113,18 +115,52 @@ type Connector struct {
 	Prefix string  // topic.prefix: logical server name
 	Filter *Filter // which tables are captured
 
+	MariaDB           bool     // connector.class is that of MariaDB
+	InitialStatements []string // database.initial.statements, run on every connection but the binlog's
+
+	// GTIDSources says which servers' transactions count; nil: all (gtid.source.*). GTIDDML leaves the rows of the others
+	// out. IgnoreGTIDs restarts by file and position.
+	GTIDSources func(uuid string) bool
+	GTIDDML     bool
+	IgnoreGTIDs bool
+
+	MostTables     int  // guardrail.collections.max; 0: no limit
+	MostTablesFail bool // whether more of them stop the start
+
 	SnapshotMode string // lower case; see Begin
 	Start        Start  // start.position; where to begin without a stored offset
 
 	Key, Value      Converter
+	HeaderConverter HeaderConverter
 	Tombstones      bool // a null record after each delete
 	ExtendedHeaders bool // the __debezium.context.* headers
+
+	Modes          schema.Modes
+	Columns        func(database, table, column string) bool   // which columns are in the events, besides those of the key; nil: all
+	Keys           []func(database, table, column string) bool // message.key.columns; nil: the table's own key
+	SkipOperations map[string]bool                             // c, u, d, t
+	SkipUnchanged  bool                                        // updates of columns that are not in the events give none
+	SchemaChanges  bool                                        // DDL gives events
+	IncludeQuery   bool                                        // statement texts in the source block
+	Transactions   bool                                        // BEGIN and END records and the transaction block
+	Placeholder    string                                      // what stands for a value that the binlog does not have
+	SchemaNames    string                                      // schema.name.adjustment.mode: none, avro, avro_unicode
+	FieldNames     string                                      // field.name.adjustment.mode
+	Naming         Naming
+	Heartbeats     Heartbeats
+	History        History
+	Unprocessable  Failure // event.processing.failure.handling.mode
+	UnknownTables  Failure // inconsistent.schema.handling.mode
+	MaxRetries     int     // attempts after an interruption; -1: without end
 
 	// Producer holds the settings of the Kafka client that writes the records, by their Java names: the worker's
 	// producer.* under the connector's producer.override.*, with bootstrap.servers and client.id. Nil without a worker.
 	Producer map[string]string
 	// TopicCreation says how missing topics are made; nil leaves it to the broker.
 	TopicCreation *TopicCreation
+	TopicGroups   []TopicGroup // the first that takes a topic counts, before TopicCreation
+
+	OffsetsTopic string // offsets.storage.topic: the connector's own offsets topic; "": the worker's place
 }
 
 // Converter says how a key or value becomes bytes. In this build it is always JSON.
@@ -132,6 +168,12 @@ type Converter struct {
 	Schemas                bool // {"schema":…,"payload":…} instead of the payload alone
 	ReplaceNullWithDefault bool // a NULL in a column with a default is written as that default
 	NumericDecimals        bool // decimals as JSON numbers instead of base64
+}
+
+// HeaderConverter says how the headers of records become bytes.
+type HeaderConverter struct {
+	Class string // SimpleHeaderConverter, StringConverter or JsonConverter
+	JSON  Converter
 }
 
 // TopicCreation is how Kafka Connect makes a topic before it writes the first record to it.

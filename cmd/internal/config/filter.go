@@ -1,6 +1,8 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
@@ -13,7 +15,8 @@ import (
 type Filter struct {
 	database list
 	table    list
-	builtin  bool // capture the server's own databases too
+	text     string // of both lists
+	builtin  bool   // capture the server's own databases too
 }
 
 // list is an include or exclude list; the zero value lets everything through.
@@ -37,6 +40,17 @@ func (f *Filter) Captured(database, table string) bool {
 		return false
 	}
 	return f.database.allows(database) && f.table.allows(database+"."+table)
+}
+
+// CapturedDatabase says whether tables of a database can be captured.
+func (f *Filter) CapturedDatabase(database string) bool {
+	return (f.builtin || !builtin(database)) && f.database.allows(database)
+}
+
+// Fingerprint is the same for filters that capture the same tables because they are written alike.
+func (f *Filter) Fingerprint() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%t\n%s", f.builtin, f.text))
+	return hex.EncodeToString(sum[:8])
 }
 
 // builtin says whether a database is MySQL's own.

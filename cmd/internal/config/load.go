@@ -256,6 +256,7 @@ func (c *checked) connector() *Connector {
 		ConnectTimeout:          c.millis("connect.timeout.ms"),
 		Heartbeat:               c.heartbeat(),
 		AllowPublicKeyRetrieval: c.yes("driver.allowPublicKeyRetrieval"),
+		MariaDB:                 strings.HasPrefix(shortClass(c.text("connector.class")), "MariaDb"),
 		Prefix:                  c.text("topic.prefix"),
 		SnapshotMode:            c.enum("snapshot.mode"),
 		Tombstones:              c.yes("tombstones.on.delete"),
@@ -276,9 +277,7 @@ func (c *checked) connector() *Connector {
 	if state := c.state; state != "" && !strings.EqualFold(state, "RUNNING") {
 		c.fail("initial_state", "%q is not built yet; a connector that is given is run. Remove it", state)
 	}
-	if c.yes("include.schema.changes") {
-		c.warn("include.schema.changes", "schema change events are not written yet (topic %s); false says that none are expected", conn.Prefix)
-	}
+	c.events(conn)
 	return conn
 }
 
@@ -296,15 +295,25 @@ func (c *checked) heartbeat() time.Duration {
 // class checks connector.class and says whether it is ours. A missing one is found by the table.
 func (c *checked) class() bool {
 	switch class := c.text("connector.class"); class {
-	case "", mysqlClass, "MySqlConnector", "MySql": // Kafka Connect takes the short names too
+	case "", mysqlClass, "MySqlConnector", "MySql", // Kafka Connect takes the short names too
+		mariadbClass, "MariaDbConnector", "MariaDb":
 		return true
-	case mariadbClass, "MariaDbConnector", "MariaDb":
-		c.fail("connector.class", "MariaDB is not built yet; this build reads MySQL: %s", mysqlClass)
 	default:
-		c.fail("connector.class", "%q is no connector of this program; it must be %s", class, mysqlClass)
+		c.fail("connector.class", "%q is no connector of this program; it must be %s or %s", class, mysqlClass, mariadbClass)
 	}
 	return false
 }
+
+// ClassOf is the connector.class for a kind of server.
+func ClassOf(mariaDB bool) string {
+	if mariaDB {
+		return mariadbClass
+	}
+	return mysqlClass
+}
+
+// shortClass is the name of a class without its package.
+func shortClass(class string) string { return class[strings.LastIndexByte(class, '.')+1:] }
 
 // filter compiles the lists of databases and tables.
 func (c *checked) filter() *Filter {
@@ -317,6 +326,7 @@ func (c *checked) filter() *Filter {
 		if c.text(include) != "" && c.text(exclude) != "" {
 			c.fail(exclude, "set beside %s; only one of the two is allowed", include)
 		}
+		f.text += c.text(include) + "\n" + c.text(exclude) + "\n"
 		if text := c.text(include); text != "" {
 			*l.to, _ = parseList(text, false) // checked before
 		} else if text := c.text(exclude); text != "" {
@@ -358,6 +368,12 @@ func (c *checked) kafka(conn *Connector, worker *checked) {
 		}
 	}
 
+	if conn.OffsetsTopic = c.text("offsets.storage.topic"); conn.OffsetsTopic != "" {
+		if err := topicName(conn.OffsetsTopic); err != nil {
+			c.fail("offsets.storage.topic", "%v", err)
+		}
+	}
+
 	partitions, replicas := "topic.creation.default.partitions", "topic.creation.default.replication.factor"
 	if !worker.yes("topic.creation.enable") || !c.has(partitions) && !c.has(replicas) {
 		return
@@ -377,12 +393,14 @@ func (c *checked) kafka(conn *Connector, worker *checked) {
 	}
 	delete(conn.TopicCreation.Config, "partitions")
 	delete(conn.TopicCreation.Config, "replication.factor")
+	conn.TopicGroups = c.topicGroups()
 }
 
 // converters sets the converters: the connector's own if it names one, else the worker's, else JSON with schemas.
 func (c *checked) converters(conn *Connector, worker *checked) {
 	conn.Key = c.converter("key.converter", worker)
 	conn.Value = c.converter("value.converter", worker)
+	conn.HeaderConverter = c.headerConverter(worker)
 }
 
 func (c *checked) converter(name string, worker *checked) Converter {
@@ -400,6 +418,32 @@ func (c *checked) converter(name string, worker *checked) Converter {
 		ReplaceNullWithDefault: from.yes(name + ".replace.null.with.default"),
 		NumericDecimals:        from.enum(name+".decimal.format") == "numeric",
 	}
+}
+
+// headerConverter reads header.converter, the connector's or else the worker's.
+func (c *checked) headerConverter(worker *checked) HeaderConverter {
+	const name = "header.converter"
+	from := c
+	if !c.has(name) && worker != nil {
+		from = worker
+	}
+	h := HeaderConverter{Class: shortClass(from.text(name)), JSON: Converter{Schemas: true, ReplaceNullWithDefault: true}}
+	switch h.Class {
+	case "SimpleHeaderConverter", "StringConverter":
+	case "Simple", "String":
+		h.Class += map[string]string{"Simple": "Header", "String": ""}[h.Class] + "Converter"
+	case "JsonConverter", "Json":
+		h.Class = "JsonConverter"
+		for setting, to := range map[string]*bool{"schemas.enable": &h.JSON.Schemas, "replace.null.with.default": &h.JSON.ReplaceNullWithDefault} {
+			if text, ok := from.value[name+"."+setting]; ok {
+				*to = strings.EqualFold(strings.TrimSpace(text), "true")
+			}
+		}
+		h.JSON.NumericDecimals = strings.EqualFold(strings.TrimSpace(from.value[name+".decimal.format"]), "numeric")
+	default:
+		from.fail(name, "%q is not built; there are org.apache.kafka.connect.storage.SimpleHeaderConverter, org.apache.kafka.connect.storage.StringConverter and %s", from.text(name), jsonConverter)
+	}
+	return h
 }
 
 // converterClass checks that a file's own converter is built.

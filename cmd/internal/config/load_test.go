@@ -99,6 +99,10 @@ func TestLoadDefaults(t *testing.T) {
 		Key:        Converter{Schemas: true, ReplaceNullWithDefault: true},
 		Value:      Converter{Schemas: true, ReplaceNullWithDefault: true},
 		Tombstones: true, ExtendedHeaders: true,
+		GTIDDML: true, SkipOperations: map[string]bool{"t": true}, Placeholder: "__debezium_unavailable_value", SchemaNames: "none", FieldNames: "none",
+		HeaderConverter: HeaderConverter{Class: "SimpleHeaderConverter", JSON: Converter{Schemas: true, ReplaceNullWithDefault: true}},
+		Naming:          Naming{Class: "DefaultTopicNamingStrategy", Delimiter: ".", Transaction: "transaction", HeartbeatPrefix: "__debezium-heartbeat"},
+		Unprocessable:   Fail, UnknownTables: Fail, MaxRetries: -1,
 		Producer: map[string]string{"bootstrap.servers": "k1:9092,k2:9092", "client.id": "connector-producer-orders-0"},
 	}
 	if diff := cmp.Diff(want, c, cmp.Comparer(func(a, b *Filter) bool { return a == b }), cmp.Comparer(func(a, b Secret) bool { return a == b })); diff != "" {
@@ -205,7 +209,6 @@ func TestRefused(t *testing.T) {
 		},
 		"class":       {connector: c{"connector.class=io.debezium.connector.postgresql.PostgresConnector", "plugin.name=pgoutput"}, want: c{"connector.class: " + `"io.debezium.connector.postgresql.PostgresConnector" is no connector of this program`}},
 		"no class":    {connector: c{"-connector.class"}, want: c{"connector.class: missing"}},
-		"mariadb":     {connector: c{"connector.class=" + mariadbClass}, want: c{"connector.class: MariaDB is not built yet"}},
 		"both lists":  {connector: c{"table.include.list=a", "table.exclude.list=b", "database.include.list=a", "database.exclude.list=b"}, want: c{"database.exclude.list: set beside database.include.list", "table.exclude.list: set beside table.include.list"}},
 		"bad pattern": {connector: c{"database.include.list=[", `table.include.list=db\.(?!x).*`}, want: c{`database.include.list: pattern "[": a [ is not closed`, `table.include.list: pattern "db\\.(?!x).*": looking ahead or behind`}},
 		"security": {
@@ -217,9 +220,44 @@ func TestRefused(t *testing.T) {
 			},
 		},
 		"events": {
-			connector: c{"message.key.columns=a.b:c", "column.mask.with.3.chars=a.b.c", "transforms=x", "transforms.x.type=y", "skipped.operations=c", "topic.delimiter=_", "errors.tolerance=all", "header.converter=" + jsonConverter, "exactly.once.support=required", "offsets.storage.topic=mine", "post.processors=r", "r.type=z", "converters=b", "b.type=z"},
-			want:      c{"column.mask.with.3.chars: ", "converters: ", "errors.tolerance: ", "exactly.once.support: ", "header.converter: ", "message.key.columns: ", "offsets.storage.topic: ", "post.processors: ", "skipped.operations: ", "topic.delimiter: ", "transforms: "},
+			connector: c{
+				"transforms=x", "transforms.x.type=y", "errors.tolerance=all", "header.converter=a.B", "exactly.once.support=required", "post.processors=r", "r.type=z",
+				"skipped.operations=c,none", "column.mask.hash.ROT13.with.salt.x=a.b.c", "column.truncate.to.0.chars=a.b.c", "message.key.columns=a.b;a.c:d,,e", "topic.naming.strategy=a.B",
+				"topic.delimiter=/", "column.include.list=a", "column.exclude.list=b", "gtid.source.includes=a", "gtid.source.excludes=b", "time.precision.mode=adaptive",
+				"offsets.storage.topic=a/b", "schema.history.internal=io.debezium.storage.redis.history.RedisSchemaHistory",
+			},
+			want: c{
+				"column.exclude.list: set beside", "column.mask.hash.ROT13.with.salt.x: hash algorithm \"ROT13\" is not known; there are MD5, ", "column.truncate.to.0.chars: 0 is not allowed",
+				"errors.tolerance: ", "exactly.once.support: ", "gtid.source.excludes: set beside", `header.converter: "a.B" is not built`,
+				`message.key.columns: "a.b" is not of the form database.table:column,column`, `message.key.columns: "a.c:d,,e" names no column`,
+				"offsets.storage.topic: ", "post.processors: ", `schema.history.internal: "io.debezium.storage.redis.history.RedisSchemaHistory" is not built`,
+				"skipped.operations: none stands beside", `time.precision.mode: "adaptive" is not allowed`,
+				"topic.delimiter: ", `topic.naming.strategy: "a.B" is none of the classes`, "transforms: ",
+			},
 		},
+		"converters": {
+			connector: c{
+				"converters=a,b,c,d", "a.type=io.debezium.connector.mysql.converters.TinyIntOneToBooleanConverter", "a.selector=(?!x)", "a.length.checker=maybe",
+				"b.type=com.example.Mine", "d.type=io.debezium.connector.binlog.converters.ZeroDateFallbackConverter",
+			},
+			want: c{"a.length.checker: ", "a.selector: ", `b.type: "com.example.Mine" is not one of the converters that come with the connector`, "c.type: missing", "d.type: "},
+		},
+		"regex naming": {
+			connector: c{"topic.naming.strategy=io.debezium.schema.DefaultRegexTopicNamingStrategy", "topic.key.field.regex=(.*)"},
+			want:      c{"topic.key.field.replacement: missing beside", "topic.regex: missing; DefaultRegexTopicNamingStrategy needs it"},
+		},
+		"topic groups": {
+			connector: c{
+				"topic.creation.default.partitions=1", "topic.creation.default.replication.factor=1", "topic.creation.groups=a,b,default",
+				"topic.creation.a.partitions=0", "topic.creation.a.include=(",
+			},
+			want: c{"topic.creation.a.include: ", "topic.creation.a.partitions: ", "topic.creation.b.include: missing", "topic.creation.groups: default is"},
+		},
+		"history": {
+			connector: c{"schema.history.internal.kafka.topic=h", "schema.history.internal.ddl.filter=(?!x)"},
+			want:      c{"schema.history.internal.ddl.filter: ", "schema.history.internal.kafka.bootstrap.servers: missing"},
+		},
+		"history file": {connector: c{"schema.history.internal=io.debezium.storage.file.history.FileSchemaHistory"}, want: c{"schema.history.internal.file.filename: missing"}},
 		"config providers": {
 			worker:    "producer.linger.ms=${custom:linger}\nconfig.providers=custom\n",
 			connector: c{"database.password=${file:/etc/secrets:pw}", "database.user=${env:USER}", "topic.creation.default.retention.ms=${unknown:x}"},
@@ -340,27 +378,25 @@ func TestLoadFiles(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	cfg, err := load(t, workerText+"listeners=http://:8083\nmax.batch.size=9\nproducr.acks=all\nsecurity.protocol=PLAINTEXT\n", connectorJSON(
 		"table.includelist=x", "database.server.name=old", "database.history.kafka.topic=h", "group.id=g", "zzz=1",
-		"include.schema.changes=true", "schema.history.internal.kafka.topic=hist", "max.batch.size=10", "poll.interval.ms=500",
+		"include.schema.changes=true", "max.batch.size=10", "poll.interval.ms=500",
 		"driver.connectTimeout=1", "value.converter.schemas.enable=false", "notification.enabled.channels=log,jmx",
 		"producer.override.batch.size=1"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"listeners":                           "accepted, without meaning here",
-		"max.batch.size":                      "", // twice: in the worker's file it is a connector's key
-		"producr.acks":                        "unknown, it has no effect",
-		"security.protocol":                   "is for the worker's own clients",
-		"table.includelist":                   "the nearest known key is table.include.list",
-		"database.server.name":                "its name is topic.prefix",
-		"database.history.kafka.topic":        "its name is schema.history.internal.kafka.topic",
-		"group.id":                            "a key of the worker",
-		"zzz":                                 "unknown, it has no effect",
-		"include.schema.changes":              "schema change events are not written yet (topic shop)",
-		"schema.history.internal.kafka.topic": "accepted, without effect: No schema history is read or written",
-		"driver.connectTimeout":               "accepted, without effect: There is no JDBC driver",
-		"value.converter.schemas.enable":      "has no effect without value.converter beside it",
-		"producer.override.batch.size":        "has no effect: batches take",
+		"listeners":                      "accepted, without meaning here",
+		"max.batch.size":                 "", // twice: in the worker's file it is a connector's key
+		"producr.acks":                   "unknown, it has no effect",
+		"security.protocol":              "is for the worker's own clients",
+		"table.includelist":              "the nearest known key is table.include.list",
+		"database.server.name":           "its name is topic.prefix",
+		"database.history.kafka.topic":   "its name is schema.history.internal.kafka.topic",
+		"group.id":                       "a key of the worker",
+		"zzz":                            "unknown, it has no effect",
+		"driver.connectTimeout":          "accepted, without effect: There is no JDBC driver",
+		"value.converter.schemas.enable": "has no effect without value.converter beside it",
+		"producer.override.batch.size":   "has no effect: batches take",
 	}
 	got := map[string]string{}
 	for _, w := range cfg.Warnings {

@@ -13,12 +13,18 @@ import (
 // use it. Java's syntax and RE2's overlap; what RE2 cannot do, or reads in another sense, is refused by name, so that
 // no table is captured or left out by a misunderstanding. One difference stays: RE2 takes the long s (U+017F) and the
 // Kelvin sign (U+212A) for an s and a k in another case, Java does not.
-func compileJava(pattern string) (*regexp.Regexp, error) {
+func compileJava(pattern string) (*regexp.Regexp, error) { return compileJavaFlags(pattern, "i") }
+
+// compileJavaCase is compileJava for a pattern that tells the case of letters apart.
+func compileJavaCase(pattern string) (*regexp.Regexp, error) { return compileJavaFlags(pattern, "") }
+
+// compileJavaFlags is compileJava with flags: i for letters of any case, s for a dot that matches line breaks.
+func compileJavaFlags(pattern, flags string) (*regexp.Regexp, error) {
 	t, err := translate(pattern)
 	if err != nil {
 		return nil, err
 	}
-	r, err := regexp.Compile(`\A(?i:` + t + `)\z`)
+	r, err := regexp.Compile(`\A(?` + flags + `:` + t + `)\z`)
 	if err != nil {
 		return nil, fmt.Errorf("cannot be used: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}

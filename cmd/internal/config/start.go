@@ -15,10 +15,11 @@ type StartMode uint8
 
 // The starting points.
 const (
-	Now     StartMode = iota // the server's present position
-	Oldest                   // the first event that the server still has
-	AtFile                   // Start.File, Start.Pos
-	AtGTIDs                  // after the transactions in Start.GTIDs
+	Now      StartMode = iota // the server's present position
+	Oldest                    // the first event that the server still has
+	AtFile                    // Start.File, Start.Pos
+	AtGTIDs                   // after the transactions in Start.GTIDs
+	AtOffset                  // where a stored offset says, Start.Offset
 )
 
 // Start is a starting point. The zero value is the server's present position.
@@ -27,6 +28,8 @@ type Start struct {
 	File  string // base name of a binlog file
 	Pos   int64  // start of an event in File
 	GTIDs string // a GTID set as the server writes it
+
+	Offset string // the JSON of a stored offset, perhaps inside a transaction
 }
 
 // String is the starting point as ParseStart reads it.
@@ -38,6 +41,8 @@ func (s Start) String() string {
 		return s.File + ":" + strconv.FormatInt(s.Pos, 10)
 	case AtGTIDs:
 		return s.GTIDs
+	case AtOffset:
+		return s.Offset
 	default:
 		return "now"
 	}
@@ -46,16 +51,24 @@ func (s Start) String() string {
 // firstEvent is where the first event of a binlog file begins: after the magic number.
 const firstEvent = 4
 
-// ParseStart reads oldest, now, FILE:POS or a GTID set (uuid:1-9,uuid:tag:3 …; one or more lines).
+// ParseStart reads oldest, now, FILE:POS, a GTID set (uuid:1-9,uuid:tag:3 …; one or more lines) or the JSON of a stored
+// offset.
 func ParseStart(text string) (Start, error) {
 	t := strings.TrimSpace(text)
+	if strings.HasPrefix(t, "{") {
+		o, err := offset.Parse([]byte(t))
+		if err == nil && o.IsZero() {
+			err = errors.New("the offset {} says nothing; give one with file and pos")
+		}
+		return Start{Mode: AtOffset, Offset: o.String()}, err
+	}
 	switch strings.ToLower(t) {
 	case "now":
 		return Start{Mode: Now}, nil
 	case "oldest":
 		return Start{Mode: Oldest}, nil
 	case "":
-		return Start{}, errors.New("empty; give oldest, now, FILE:POS or a GTID set")
+		return Start{}, errors.New("empty; give oldest, now, FILE:POS, a GTID set or the JSON of an offset")
 	}
 	set, err := offset.ParseGTIDSet(t)
 	if err == nil && !set.IsEmpty() {
@@ -79,7 +92,7 @@ func ParseStart(text string) (Start, error) {
 			return Start{Mode: AtFile, File: file, Pos: pos}, nil
 		}
 	}
-	return Start{}, fmt.Errorf("%q is none of oldest, now, FILE:POS (mysql-bin.000003:157) and a GTID set (3e11fa47-71ca-11e1-9e33-c80aa9429562:1-77)", text)
+	return Start{}, fmt.Errorf("%q is none of oldest, now, FILE:POS (mysql-bin.000003:157), a GTID set (3e11fa47-71ca-11e1-9e33-c80aa9429562:1-77) and the JSON of a stored offset", text)
 }
 
 // Begin says where a connector without a stored offset starts, or with stored, whether its snapshot.mode allows to go

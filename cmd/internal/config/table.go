@@ -26,8 +26,6 @@ const (
 const (
 	noSnapshot   = "No snapshot is taken in this build (see snapshot.mode)."
 	noSignal     = "No signal is read in this build (see signal.data.collection and signal.enabled.channels)."
-	noDDL        = "DDL text is not parsed in this build: TABLE_MAP describes the columns of every row."
-	noHistory    = "No schema history is read or written in this build."
 	noQueue      = "Nothing is polled and no queue stands between reader and producer; memory is bounded in bytes."
 	noJDBC       = "There is no JDBC driver."
 	noMetrics    = "There are no JMX metrics."
@@ -36,7 +34,6 @@ const (
 	keepAlive    = "The server is asked for heartbeats, and their absence ends the connection."
 	noJVM        = "There is no JVM."
 	onlyExactly  = "It matters to exactly-once delivery only (see exactly.once.support)."
-	onlyBeats    = "It matters to heartbeats only (see heartbeat.interval.ms)."
 	onlySinks    = "It matters to sink connectors only."
 	onlyWith     = "It matters only with a key that is refused in this build: "
 	doneForAdmin = "Topics are made over the producer's connection, so the value must be that of the producer."
@@ -56,7 +53,7 @@ func oursTable() []Property {
 	return []Property{
 		{
 			Name: "start.position", Place: InConnector, Group: groupOurs, Type: Text, Default: "now", Status: Honoured,
-			Doc:  "Where to begin when no offset is stored: oldest, now, FILE:POS or a GTID set.",
+			Doc:  "Where to begin when no offset is stored: oldest, now, FILE:POS, a GTID set or the JSON of an offset.",
 			Note: "An offset that is stored always wins.",
 		},
 	}
@@ -85,7 +82,7 @@ func mysqlTable() []Property {
 			Property{Name: "database.ssl.keystore.password", Type: Password, Status: NotYet, Security: true, Doc: "Password of database.ssl.keystore."},
 			Property{Name: "database.ssl.truststore", Type: Text, Status: NotYet, Security: true, Doc: "Trust store that MySQL's certificate is checked against."},
 			Property{Name: "database.ssl.truststore.password", Type: Password, Status: NotYet, Security: true, Doc: "Password of database.ssl.truststore."},
-			Property{Name: "database.initial.statements", Type: Text, Status: NotYet, Doc: "SQL that is run on every new connection to MySQL (not the binlog's)."},
+			Property{Name: "database.initial.statements", Type: Text, Doc: "SQL that is run on every new connection to MySQL (not the binlog's)."},
 			Property{Name: "database.query.timeout.ms", Type: Millis, Default: "600000", Max: milliMax, Status: Accepted, Note: "The few queries that are asked end with the connection's own time limits.", Doc: "How long a query may take."},
 			Property{Name: "database.server.id.offset", Type: Number, Default: "10000", Max: 1<<32 - 1, Status: Accepted, Note: "One connection per connector reads the binlog, under database.server.id itself.", Doc: "Distance between the server ids of several connections."},
 			Property{Name: "database.jdbc.driver", Type: Class, Default: "com.mysql.cj.jdbc.Driver", Status: Accepted, Note: noJDBC, Doc: "JDBC driver."},
@@ -120,16 +117,16 @@ func mysqlTable() []Property {
 			Property{Name: "table.include.list", Type: Patterns, Doc: "Tables (db.table) that are captured; all when empty.", Note: patternsNote},
 			Property{Name: "table.exclude.list", Type: Patterns, Doc: "Tables (db.table) that are not captured; not together with table.include.list.", Note: patternsNote},
 			Property{Name: "table.ignore.builtin", Type: Bool, Default: "true", Doc: "Whether mysql, sys, information_schema and performance_schema are left out."},
-			Property{Name: "column.include.list", Type: Patterns, Status: NotYet, Security: true, Doc: "Columns (db.table.column) that are in the events."},
-			Property{Name: "column.exclude.list", Type: Patterns, Status: NotYet, Security: true, Doc: "Columns (db.table.column) that are not in the events."},
-			Property{Name: "skipped.operations", Type: List, Default: "t", Allowed: []string{"c", "u", "d", "t", "none"}, Status: NotYet, Doc: "Operations without events: c, u, d, t (truncate) or none.", Note: "In this build TRUNCATE never gives an event. Set it to t, or remove the key."},
-			Property{Name: "skip.messages.without.change", Type: Bool, Default: "false", Status: NotYet, Doc: "Leaves updates out that change no captured column."},
-			Property{Name: "gtid.source.includes", Type: Text, Status: NotYet, Doc: "Server UUIDs whose transactions count."},
-			Property{Name: "gtid.source.excludes", Type: Text, Status: NotYet, Doc: "Server UUIDs whose transactions do not count."},
-			Property{Name: "gtid.source.filter.dml.events", Type: Bool, Default: "true", Status: Accepted, Note: onlyWith + "gtid.source.includes or .excludes.", Doc: "Whether the UUID lists leave events out, or only find the starting position."},
-			Property{Name: "gtid.ignore.on.recovery", Type: Bool, Default: "false", Status: NotYet, Doc: "Restarts by file and position on a server with GTIDs."},
-			Property{Name: "guardrail.collections.max", Type: Number, Default: "0", Max: milliMax, Status: NotYet, Doc: "The most tables that may be captured."},
-			Property{Name: "guardrail.collections.limit.action", Type: Enum, Default: "warn", Allowed: []string{"warn", "fail"}, Status: Accepted, Note: onlyWith + "guardrail.collections.max.", Doc: "What happens beyond guardrail.collections.max."},
+			Property{Name: "column.include.list", Type: Patterns, Doc: "Columns (db.table.column) that are in the events."},
+			Property{Name: "column.exclude.list", Type: Patterns, Doc: "Columns (db.table.column) that are not in the events."},
+			Property{Name: "skipped.operations", Type: List, Default: "t", Allowed: []string{"c", "u", "d", "t", "none"}, Doc: "Operations without events: c, u, d, t (truncate) or none."},
+			Property{Name: "skip.messages.without.change", Type: Bool, Default: "false", Doc: "Leaves updates out that change no captured column."},
+			Property{Name: "gtid.source.includes", Type: Text, Doc: "Server UUIDs whose transactions count."},
+			Property{Name: "gtid.source.excludes", Type: Text, Doc: "Server UUIDs whose transactions do not count."},
+			Property{Name: "gtid.source.filter.dml.events", Type: Bool, Default: "true", Doc: "Whether the UUID lists leave events out, or only find the starting position."},
+			Property{Name: "gtid.ignore.on.recovery", Type: Bool, Default: "false", Doc: "Restarts by file and position on a server with GTIDs."},
+			Property{Name: "guardrail.collections.max", Type: Number, Default: "0", Max: milliMax, Doc: "The most tables that may be captured."},
+			Property{Name: "guardrail.collections.limit.action", Type: Enum, Default: "warn", Allowed: []string{"warn", "fail"}, Doc: "What happens beyond guardrail.collections.max."},
 		),
 	)
 }
@@ -148,59 +145,60 @@ func eventTable() []Property {
 		in(groupEvents,
 			Property{Name: "tombstones.on.delete", Type: Bool, Default: "true", Doc: "Whether a record with a null value follows each delete."},
 			Property{Name: "extended.headers.enabled", Type: Bool, Default: "true", Doc: "Whether records carry the __debezium.context.* headers."},
-			Property{Name: "include.schema.changes", Type: Bool, Default: "true", Status: Accepted, Harmless: []string{"false"}, Note: "Schema change events are not written yet, and a warning says so; false is quiet.", Doc: "Whether DDL becomes events on the topic named by topic.prefix."},
-			Property{Name: "include.query", Type: Bool, Default: "false", Status: NotYet, Doc: "Puts the SQL statement into the event's source."},
-			Property{Name: "provide.transaction.metadata", Type: Bool, Default: "false", Status: NotYet, Doc: "Writes BEGIN and END records to a transaction topic and a transaction block into the events."},
-			Property{Name: "transaction.metadata.factory", Type: Class, Default: "io.debezium.pipeline.txmetadata.DefaultTransactionMetadataFactory", Status: Accepted, Note: onlyWith + "provide.transaction.metadata.", Doc: "Class that makes the transaction block."},
-			Property{Name: "message.key.columns", Type: Text, Status: NotYet, Doc: "Columns that make up the record key instead of the primary key."},
-			Property{Name: "column.mask.with.<N>.chars", Type: Patterns, Status: NotYet, Security: true, Doc: "Replaces the values of columns with N asterisks."},
-			Property{Name: "column.mask.hash.<algorithm>.with.salt.<salt>", Type: Patterns, Status: NotYet, Security: true, Doc: "Replaces the values of columns with their hash."},
-			Property{Name: "column.truncate.to.<N>.chars", Type: Patterns, Status: NotYet, Security: true, Doc: "Cuts the values of columns after N characters."},
-			Property{Name: "unavailable.value.placeholder", Type: Text, Default: "__debezium_unavailable_value", Status: Accepted, Note: "No value is missing: in this build row images must be full.", Doc: "Text that stands for a value that the binlog does not hold."},
+			Property{Name: "include.schema.changes", Type: Bool, Default: "true", Doc: "Whether DDL becomes events on the topic named by topic.prefix."},
+			Property{Name: "include.query", Type: Bool, Default: "false", Doc: "Puts the SQL statement into the event's source."},
+			Property{Name: "provide.transaction.metadata", Type: Bool, Default: "false", Doc: "Writes BEGIN and END records to a transaction topic and a transaction block into the events."},
+			Property{Name: "transaction.metadata.factory", Type: Class, Default: "io.debezium.pipeline.txmetadata.DefaultTransactionMetadataFactory", Status: NotYet, Doc: "Class that makes the transaction block."},
+			Property{Name: "message.key.columns", Type: Text, Doc: "Columns that make up the record key instead of the primary key."},
+			Property{Name: "column.mask.with.<N>.chars", Type: Patterns, Doc: "Replaces the values of columns with N asterisks."},
+			Property{Name: "column.mask.hash.v2.<algorithm>.with.salt.<salt>", Type: Patterns, Doc: "The same with the text in UTF-8, whatever the machine's own charset is."},
+			Property{Name: "column.mask.hash.<algorithm>.with.salt.<salt>", Type: Patterns, Doc: "Replaces the values of columns with their hash."},
+			Property{Name: "column.truncate.to.<N>.chars", Type: Patterns, Doc: "Cuts the values of columns after N characters."},
+			Property{Name: "unavailable.value.placeholder", Type: Text, Default: "__debezium_unavailable_value", Doc: "Text that stands for a value that the binlog does not hold."},
 			Property{Name: "sourceinfo.struct.maker", Type: Class, Default: "io.debezium.connector.mysql.MySqlSourceInfoStructMaker", Status: NotYet, Doc: "Class that makes the source block."},
 			Property{Name: "source.struct.version", Type: Enum, Default: "v2", Allowed: []string{"v1", "v2"}, Status: NotYet, Doc: "Version of the source block."},
 			Property{Name: "post.processors", Type: List, Status: NotYet, Doc: "Named post processors that change events."},
 			Property{Name: "reselect.error.handling.mode", Type: Text, Status: Accepted, Note: onlyWith + "post.processors.", Doc: "What a reselecting post processor does when a row cannot be read."},
 		),
 		in(groupTypes,
-			Property{Name: "decimal.handling.mode", Type: Enum, Default: "precise", Allowed: []string{"precise", "double", "string"}, Status: NotYet, Doc: "How DECIMAL and NUMERIC are written."},
-			Property{Name: "time.precision.mode", Type: Enum, Default: "adaptive_time_microseconds", Allowed: []string{"adaptive_time_microseconds", "connect", "isostring", "microseconds", "nanoseconds"}, Status: NotYet, Doc: "How dates and times are written."},
-			Property{Name: "bigint.unsigned.handling.mode", Type: Enum, Default: "long", Allowed: []string{"long", "precise"}, Status: NotYet, Doc: "How BIGINT UNSIGNED is written."},
-			Property{Name: "binary.handling.mode", Type: Enum, Default: "bytes", Allowed: []string{"bytes", "base64", "base64-url-safe", "hex"}, Status: NotYet, Doc: "How BINARY, VARBINARY and BLOB are written."},
-			Property{Name: "enable.time.adjuster", Type: Bool, Default: "true", Status: NotYet, Doc: "Whether years of two digits are taken as 1970 to 2069."},
-			Property{Name: "include.schema.comments", Type: Bool, Default: "false", Status: NotYet, Doc: "Puts column comments into the schemas."},
-			Property{Name: "column.propagate.source.type", Type: Patterns, Status: NotYet, Doc: "Adds the MySQL type of columns to their schemas."},
-			Property{Name: "datatype.propagate.source.type", Type: Patterns, Status: NotYet, Doc: "Adds the MySQL type to the schemas of columns of some types."},
-			Property{Name: "converters", Type: List, Status: NotYet, Doc: "Named custom converters for columns."},
-			Property{Name: "schema.name.adjustment.mode", Type: Enum, Default: "none", Allowed: []string{"none", "avro", "avro_unicode"}, Status: NotYet, Doc: "How schema names are made fit for Avro."},
-			Property{Name: "field.name.adjustment.mode", Type: Enum, Default: "none", Allowed: []string{"none", "avro", "avro_unicode"}, Status: NotYet, Doc: "How field names are made fit for Avro."},
+			Property{Name: "decimal.handling.mode", Type: Enum, Default: "precise", Allowed: []string{"precise", "double", "string"}, Doc: "How DECIMAL and NUMERIC are written."},
+			Property{Name: "time.precision.mode", Type: Enum, Default: "adaptive_time_microseconds", Allowed: []string{"adaptive_time_microseconds", "connect", "isostring", "microseconds", "nanoseconds"}, Doc: "How dates and times are written."},
+			Property{Name: "bigint.unsigned.handling.mode", Type: Enum, Default: "long", Allowed: []string{"long", "precise"}, Doc: "How BIGINT UNSIGNED is written."},
+			Property{Name: "binary.handling.mode", Type: Enum, Default: "bytes", Allowed: []string{"bytes", "base64", "base64-url-safe", "hex"}, Doc: "How BINARY, VARBINARY and BLOB are written."},
+			Property{Name: "enable.time.adjuster", Type: Bool, Default: "true", Doc: "Whether years of two digits are taken as 1970 to 2069."},
+			Property{Name: "include.schema.comments", Type: Bool, Default: "false", Doc: "Puts column comments into the schemas."},
+			Property{Name: "column.propagate.source.type", Type: Patterns, Doc: "Adds the MySQL type of columns to their schemas."},
+			Property{Name: "datatype.propagate.source.type", Type: Patterns, Doc: "Adds the MySQL type to the schemas of columns of some types."},
+			Property{Name: "converters", Type: List, Doc: "Named custom converters for columns."},
+			Property{Name: "schema.name.adjustment.mode", Type: Enum, Default: "none", Allowed: []string{"none", "avro", "avro_unicode"}, Doc: "How schema names are made fit for Avro."},
+			Property{Name: "field.name.adjustment.mode", Type: Enum, Default: "none", Allowed: []string{"none", "avro", "avro_unicode"}, Doc: "How field names are made fit for Avro."},
 		),
 		in(groupTopics,
 			Property{Name: "topic.prefix", Type: Text, Required: true, Doc: "Name of the server in topics, schemas and offsets; letters, digits, dot, hyphen and underscore."},
-			Property{Name: "topic.delimiter", Type: Text, Default: ".", Status: NotYet, Doc: "What stands between the parts of topic and schema names."},
-			Property{Name: "topic.naming.strategy", Type: Class, Default: "io.debezium.schema.DefaultTopicNamingStrategy", Status: NotYet, Doc: "Class that names the topics."},
-			Property{Name: "topic.transaction", Type: Text, Default: "transaction", Status: Accepted, Note: onlyWith + "provide.transaction.metadata.", Doc: "Name of the transaction topic after the prefix."},
+			Property{Name: "topic.delimiter", Type: Text, Default: ".", Doc: "What stands between the parts of topic and schema names."},
+			Property{Name: "topic.naming.strategy", Type: Class, Default: "io.debezium.schema.DefaultTopicNamingStrategy", Doc: "Class that names the topics."},
+			Property{Name: "topic.transaction", Type: Text, Default: "transaction", Doc: "Name of the transaction topic after the prefix."},
 			Property{Name: "topic.cache.size", Type: Number, Default: "10000", Min: 1, Max: milliMax, Status: Accepted, Note: "A topic name is made once a table version.", Doc: "Size of a cache of topic names."},
-			Property{Name: "topic.regex", Type: Text, Status: Accepted, Note: onlyWith + "topic.naming.strategy.", Doc: "Pattern of a naming strategy."},
-			Property{Name: "topic.replacement", Type: Text, Status: Accepted, Note: onlyWith + "topic.naming.strategy.", Doc: "Replacement of a naming strategy."},
-			Property{Name: "topic.key.enforce.uniqueness", Type: Bool, Default: "true", Status: Accepted, Note: onlyWith + "topic.naming.strategy.", Doc: "Whether a naming strategy that merges topics adds to the key."},
-			Property{Name: "topic.key.field.name", Type: Text, Default: "__dbz__physicalTableIdentifier", Status: Accepted, Note: onlyWith + "topic.naming.strategy.", Doc: "Name of the field added to the key."},
-			Property{Name: "topic.key.field.regex", Type: Text, Status: Accepted, Note: onlyWith + "topic.naming.strategy.", Doc: "Pattern for the field added to the key."},
-			Property{Name: "topic.key.field.replacement", Type: Text, Status: Accepted, Note: onlyWith + "topic.naming.strategy.", Doc: "Replacement for the field added to the key."},
+			Property{Name: "topic.regex", Type: Text, Doc: "Pattern of a naming strategy."},
+			Property{Name: "topic.replacement", Type: Text, Doc: "Replacement of a naming strategy."},
+			Property{Name: "topic.key.enforce.uniqueness", Type: Bool, Default: "true", Doc: "Whether a naming strategy that merges topics adds to the key."},
+			Property{Name: "topic.key.field.name", Type: Text, Default: "__dbz__physicalTableIdentifier", Doc: "Name of the field added to the key."},
+			Property{Name: "topic.key.field.regex", Type: Text, Doc: "Pattern for the field added to the key."},
+			Property{Name: "topic.key.field.replacement", Type: Text, Doc: "Replacement for the field added to the key."},
 			Property{Name: "topic.creation.default.partitions", Type: Number, Min: -1, Max: milliMax, Doc: "Partitions of a topic that is created; -1 is the broker's default."},
 			Property{Name: "topic.creation.default.replication.factor", Type: Number, Min: -1, Max: 1<<15 - 1, Doc: "Replicas of a topic that is created; -1 is the broker's default.", Note: "Topics are created by us only when both this and .partitions are set, as in Kafka Connect; otherwise the broker must do it."},
 			Property{Name: "topic.creation.default.include", Type: Patterns, Status: NotYet, Doc: "Not allowed for the group default, which takes every topic."},
 			Property{Name: "topic.creation.default.exclude", Type: Patterns, Status: NotYet, Doc: "Not allowed for the group default, which takes every topic."},
 			Property{Name: "topic.creation.default.<setting>", Type: Text, Doc: "A topic setting (cleanup.policy, retention.ms …) of a topic that is created."},
-			Property{Name: "topic.creation.groups", Type: List, Status: NotYet, Doc: "Groups of topics with settings of their own at creation."},
-			Property{Name: "topic.creation.<group>.<setting>", Type: Text, Status: Accepted, Note: onlyWith + "topic.creation.groups.", Doc: "A setting of one group of topics."},
+			Property{Name: "topic.creation.groups", Type: List, Doc: "Groups of topics with settings of their own at creation."},
+			Property{Name: "topic.creation.<group>.<setting>", Type: Text, Doc: "A setting of one group of topics."},
 		),
 		in(groupHeartbeat,
-			Property{Name: "heartbeat.interval.ms", Type: Millis, Default: "0", Max: milliMax, Status: NotYet, Doc: "Writes a heartbeat record that often.", Note: "Here the offset moves without heartbeats, also on idle and filtered tables: set it to 0 or remove it, if nobody reads the heartbeat topic."},
-			Property{Name: "heartbeat.action.query", Type: Text, Status: NotYet, Doc: "SQL that is run with each heartbeat."},
-			Property{Name: "topic.heartbeat.prefix", Type: Text, Default: "__debezium-heartbeat", Status: Accepted, Note: onlyBeats, Doc: "Beginning of the heartbeat topic's name."},
-			Property{Name: "topic.heartbeat.name", Type: Text, Status: Accepted, Note: onlyBeats, Doc: "Full name of the heartbeat topic."},
-			Property{Name: "heartbeat.topics.prefix", Type: Text, Default: "__debezium-heartbeat", Status: Accepted, Note: onlyBeats, Doc: "Older name of topic.heartbeat.prefix."},
+			Property{Name: "heartbeat.interval.ms", Type: Millis, Default: "0", Max: milliMax, Doc: "Writes a heartbeat record that often.", Note: "Here heartbeats come while the server is idle, too. The stored offset moves without them."},
+			Property{Name: "heartbeat.action.query", Type: Text, Doc: "SQL that is run with each heartbeat."},
+			Property{Name: "topic.heartbeat.prefix", Type: Text, Default: "__debezium-heartbeat", Doc: "Beginning of the heartbeat topic's name."},
+			Property{Name: "topic.heartbeat.name", Type: Text, Doc: "Full name of the heartbeat topic."},
+			Property{Name: "heartbeat.topics.prefix", Type: Text, Default: "__debezium-heartbeat", Doc: "Older name of topic.heartbeat.prefix."},
 		),
 	)
 }
@@ -275,39 +273,44 @@ func snapshotTable() []Property {
 
 // historyTable holds Debezium's schema history.
 func historyTable() []Property {
-	rows := []Property{
-		{Name: "schema.history.internal", Type: Class, Default: "io.debezium.storage.kafka.history.KafkaSchemaHistory", Warn: true, Doc: "Class that keeps the schema history."},
-		{Name: "schema.history.internal.kafka.topic", Type: Text, Warn: true, Doc: "Topic of the schema history."},
-		{Name: "schema.history.internal.file.filename", Type: Text, Warn: true, Doc: "File of the schema history."},
-		{Name: "schema.history.internal.kafka.bootstrap.servers", Type: Text, Doc: "Brokers of the schema history's topic."},
-		{Name: "schema.history.internal.kafka.recovery.poll.interval.ms", Type: Millis, Default: "100", Max: milliMax, Doc: "Poll time when the history is read."},
-		{Name: "schema.history.internal.kafka.recovery.attempts", Type: Number, Default: "100", Max: milliMax, Doc: "Polls without an answer before reading the history fails."},
-		{Name: "schema.history.internal.kafka.query.timeout.ms", Type: Millis, Default: "3000", Max: 1<<63 - 1, Doc: "Time limit of requests to the cluster."},
-		{Name: "schema.history.internal.kafka.create.timeout.ms", Type: Millis, Default: "30000", Max: 1<<63 - 1, Doc: "Time limit of the topic's creation."},
-		{Name: "schema.history.internal.kafka.buffer.batch.size", Type: Number, Default: "1024", Max: milliMax, Doc: "Records written at once."},
-		{Name: "schema.history.internal.store.only.captured.tables.ddl", Type: Bool, Default: "false", Doc: "Keeps DDL of captured tables only."},
-		{Name: "schema.history.internal.store.only.captured.databases.ddl", Type: Bool, Default: "false", Doc: "Keeps DDL of captured databases only."},
-		{Name: "schema.history.internal.skip.unparseable.ddl", Type: Bool, Default: "false", Note: noDDL, Doc: "Goes on after DDL that cannot be parsed."},
-		{Name: "schema.history.internal.prefer.ddl", Type: Bool, Default: "false", Doc: "Parses the history's DDL instead of taking its table changes."},
-		{Name: "schema.history.internal.ddl.filter", Type: Text, Doc: "DDL that is not kept."},
-		{Name: "internal.schema.history.internal.ddl.filter", Type: Text, Doc: "DDL that is not kept."},
-		{Name: "schema.history.internal.memory.optimization", Type: Bool, Default: "false", Doc: "Saves memory while the history is read."},
-		{Name: "schema.history.internal.name", Type: Text, Doc: "Name of the history in logs."},
-		{Name: "schema.history.internal.producer.<setting>", Type: Text, Doc: "Client setting for writing the history's topic."},
-		{Name: "schema.history.internal.consumer.<setting>", Type: Text, Doc: "Client setting for reading the history's topic."},
-		{Name: "schema.history.internal.<setting>", Type: Text, Doc: "A setting of another kind of history."},
-		{Name: "ddl.parser.type", Type: Enum, Default: "default", Allowed: []string{"default", "legacy"}, Note: noDDL, Doc: "Which grammar parses DDL."},
-		{Name: "resolve.create.table.like.schema", Type: Bool, Default: "false", Note: noDDL, Doc: "How CREATE TABLE … LIKE is kept."},
+	const base = "schema.history.internal"
+	honoured := []Property{
+		{Name: base, Type: Class, Default: "io.debezium.storage.kafka.history.KafkaSchemaHistory", Doc: "Class that keeps the schema history: KafkaSchemaHistory, FileSchemaHistory or MemorySchemaHistory.", Note: "Tidemark needs none, as it keeps definitions of its own beside the offset. One that is configured is read at the start, wins over them, and is written on as Debezium writes it, so that Debezium can take over again."},
+		{Name: base + ".kafka.topic", Type: Text, Doc: "Topic of the schema history."},
+		{Name: base + ".file.filename", Type: Text, Doc: "File of the schema history (FileSchemaHistory)."},
+		{Name: base + ".kafka.bootstrap.servers", Type: Text, Doc: "Brokers of the schema history's topic."},
+		{Name: base + ".store.only.captured.tables.ddl", Type: Bool, Default: "false", Doc: "Keeps DDL of captured tables only."},
+		{Name: base + ".store.only.captured.databases.ddl", Type: Bool, Default: "false", Doc: "Keeps DDL of captured databases only."},
+		{Name: base + ".skip.unparseable.ddl", Type: Bool, Default: "false", Doc: "Goes on after DDL that cannot be parsed.", Note: "With binlog_row_metadata=FULL such DDL never stops the stream, as the binlog names the columns of every row."},
+		{Name: base + ".prefer.ddl", Type: Bool, Default: "false", Doc: "Parses the history's DDL instead of taking its table changes."},
+		{Name: base + ".ddl.filter", Type: Text, Doc: "Patterns of statements that leave no trace in the history and the schema change topic; unset: the housekeeping of managed servers."},
+		{Name: "internal." + base + ".ddl.filter", Type: Text, Doc: "Another name of " + base + ".ddl.filter."},
+		{Name: base + ".producer.<setting>", Type: Text, Doc: "Client setting for writing the history's topic."},
+		{Name: base + ".consumer.<setting>", Type: Text, Doc: "Client setting for reading the history's topic."},
+	}
+	const waits = "The topic is read to its end, however long that takes; what waiting can heal is waited for."
+	accepted := []Property{
+		{Name: base + ".kafka.recovery.poll.interval.ms", Type: Millis, Default: "100", Max: milliMax, Note: waits, Doc: "Poll time when the history is read."},
+		{Name: base + ".kafka.recovery.attempts", Type: Number, Default: "100", Max: milliMax, Note: waits, Doc: "Polls without an answer before reading the history fails."},
+		{Name: base + ".kafka.query.timeout.ms", Type: Millis, Default: "3000", Max: 1<<63 - 1, Note: waits, Doc: "Time limit of requests to the cluster."},
+		{Name: base + ".kafka.create.timeout.ms", Type: Millis, Default: "30000", Max: 1<<63 - 1, Note: waits, Doc: "Time limit of the topic's creation."},
+		{Name: base + ".kafka.buffer.batch.size", Type: Number, Default: "1024", Max: milliMax, Note: "Each record is acknowledged before the stream goes on.", Doc: "Records written at once."},
+		{Name: base + ".memory.optimization", Type: Bool, Default: "false", Note: noJVM, Doc: "Saves memory while the history is read."},
+		{Name: base + ".name", Type: Text, Note: "Only logs have it.", Doc: "Name of the history in logs."},
+		{Name: base + ".<setting>", Type: Text, Note: "Neither the topic nor the file knows it.", Doc: "A setting of another kind of history."},
+		{Name: "ddl.parser.type", Type: Enum, Default: "default", Allowed: []string{"default", "legacy"}, Note: "There is one parser; it takes what MySQL takes.", Doc: "Which grammar parses DDL."},
+		{Name: "resolve.create.table.like.schema", Type: Bool, Default: "false", Note: "CREATE TABLE … LIKE always takes over the definition of its source.", Doc: "How CREATE TABLE … LIKE is kept."},
 		{Name: "memory.management.schemas.class", Type: Class, Default: "io.debezium.relational.ConcurrentMapTableMappingStorage", Note: noJVM, Doc: "Class that holds schemas in memory."},
 		{Name: "memory.management.tables.class", Type: Class, Default: "io.debezium.relational.ConcurrentMapTableMappingStorage", Note: noJVM, Doc: "Class that holds tables in memory."},
 		{Name: "storage.schemas.class", Type: Class, Note: noJVM, Doc: "Class that holds schemas in memory."},
 		{Name: "storage.tables.class", Type: Class, Note: noJVM, Doc: "Class that holds tables in memory."},
 	}
+	for i := range accepted {
+		accepted[i].Status = Accepted
+	}
+	rows := slices.Concat(honoured, accepted)
 	for i := range rows {
-		rows[i].Place, rows[i].Group, rows[i].Status = InConnector, groupHistory, Accepted
-		if rows[i].Note == "" {
-			rows[i].Note = noHistory
-		}
+		rows[i].Place, rows[i].Group = InConnector, groupHistory
 	}
 	return rows
 }
@@ -315,12 +318,12 @@ func historyTable() []Property {
 // tuningTable holds failures, metrics and what tunes Debezium's threads and queues.
 func tuningTable() []Property {
 	failures := []Property{
-		{Name: "errors.max.retries", Type: Number, Default: "-1", Min: -1, Max: milliMax, Status: NotYet, Doc: "How often a failed connection is tried again; -1 is without end."},
+		{Name: "errors.max.retries", Type: Number, Default: "-1", Min: -1, Max: milliMax, Doc: "How often a failed connection is tried again; -1 is without end."},
 		{Name: "retriable.restart.connector.wait.ms", Type: Millis, Default: "10000", Max: 1<<63 - 1, Status: Accepted, Note: "The wait before another attempt grows from half a second to 30 seconds.", Doc: "Wait before a restart after a failure."},
-		{Name: "event.processing.failure.handling.mode", Type: Enum, Default: "fail", Allowed: []string{"fail", "warn", "skip", "ignore"}, Status: NotYet, Doc: "What happens to an event that cannot be read.", Note: "Here nothing is skipped: set it to fail or remove the key."},
-		{Name: "event.deserialization.failure.handling.mode", Type: Enum, Default: "fail", Allowed: []string{"fail", "warn", "skip", "ignore"}, Status: NotYet, Doc: "What happens to an event that cannot be read.", Note: "Here nothing is skipped: set it to fail or remove the key."},
-		{Name: "event.converting.failure.handling.mode", Type: Enum, Default: "warn", Allowed: []string{"fail", "warn", "skip"}, Status: NotYet, Harmless: []string{"skip"}, Doc: "What happens to a value that cannot be converted."},
-		{Name: "inconsistent.schema.handling.mode", Type: Enum, Default: "fail", Allowed: []string{"fail", "warn", "skip"}, Status: Accepted, Note: "No row belongs to an unknown table: TABLE_MAP describes each.", Doc: "What happens to rows of a table that is not in the schema history."},
+		{Name: "event.processing.failure.handling.mode", Type: Enum, Default: "fail", Allowed: []string{"fail", "warn", "skip", "ignore"}, Doc: "What happens to an event that cannot be read."},
+		{Name: "event.deserialization.failure.handling.mode", Type: Enum, Default: "fail", Allowed: []string{"fail", "warn", "skip", "ignore"}, Doc: "What happens to an event that cannot be read."},
+		{Name: "event.converting.failure.handling.mode", Type: Enum, Default: "warn", Allowed: []string{"fail", "warn", "skip"}, Doc: "What happens to a value that cannot be converted."},
+		{Name: "inconsistent.schema.handling.mode", Type: Enum, Default: "fail", Allowed: []string{"fail", "warn", "skip"}, Doc: "What happens to rows of a table that is not in the schema history."},
 		{Name: "log.position.check.enable", Type: Bool, Default: "true", Status: Accepted, Note: "That the stored position is still on the server is always checked.", Doc: "Checks at the start that the binlog still holds the stored position."},
 		{Name: "internal.log.position.check.enable", Type: Bool, Default: "true", Status: Accepted, Note: "That the stored position is still on the server is always checked.", Doc: "Checks at the start that the binlog still holds the stored position."},
 		{Name: "custom.retriable.exception", Type: Text, Status: Accepted, Note: noJVM, Doc: "Java exceptions that are tried again."},

@@ -16,7 +16,7 @@ func connectTable() []Property {
 	return slices.Concat(
 		in(groupConnector,
 			Property{Name: "name", Type: Text, Doc: "Name of the connector; with topic.prefix it is the key of the stored offset.", Note: `In JSON it may stand beside "config" instead.`},
-			Property{Name: "connector.class", Type: Class, Required: true, Doc: "Class of the connector: " + mysqlClass + ".", Note: "Its short names MySqlConnector and MySql are taken too."},
+			Property{Name: "connector.class", Type: Class, Required: true, Doc: "Class of the connector: " + mysqlClass + " or " + mariadbClass + ".", Note: "Short names such as MySqlConnector and MySql are taken too."},
 			Property{Name: "connector.plugin.version", Type: Text, Status: Accepted, Note: "There is one version in this program.", Doc: "Version of the connector's class."},
 			Property{Name: "tasks.max", Type: Number, Default: "1", Min: 1, Max: milliMax, Status: Accepted, Note: "A MySQL connector always has one task.", Doc: "The most tasks that the connector may have."},
 			Property{Name: "tasks.max.enforce", Type: Bool, Default: "true", Status: Accepted, Note: "A MySQL connector always has one task.", Doc: "Whether more tasks than tasks.max are an error."},
@@ -44,7 +44,7 @@ func connectTable() []Property {
 			Property{Name: "exactly.once.support", Type: Enum, Default: "requested", Allowed: []string{"requested", "required"}, Status: NotYet, Doc: "Whether delivery must be exactly once.", Note: "In this build delivery is at least once. Remove the key or set it to requested."},
 			Property{Name: "transaction.boundary", Type: Enum, Default: "poll", Allowed: []string{"poll", "interval", "connector"}, Status: Accepted, Note: onlyExactly, Doc: "Where Kafka transactions end."},
 			Property{Name: "transaction.boundary.interval.ms", Type: Millis, Min: 1, Max: 1<<63 - 1, Status: Accepted, Note: onlyExactly, Doc: "How long a Kafka transaction lasts with transaction.boundary=interval."},
-			Property{Name: "offsets.storage.topic", Type: Text, Status: NotYet, Doc: "An offsets topic for this connector alone.", Note: "Offsets are kept where the worker says."},
+			Property{Name: "offsets.storage.topic", Type: Text, Doc: "An offsets topic for this connector alone, written over the producer's connection.", Note: "What it does not have yet is read from the worker's place, which is kept current too, as Kafka Connect does it."},
 		),
 	)
 }
@@ -69,9 +69,12 @@ func convertTable(place Place) []Property {
 		)
 	}
 	rows = append(rows,
-		Property{Name: "header.converter", Type: Class, Default: "org.apache.kafka.connect.storage.SimpleHeaderConverter", Harmless: []string{"SimpleHeaderConverter", "Simple"}, Status: NotYet, Doc: "Converter of the record's headers."},
+		Property{Name: "header.converter", Type: Class, Default: "org.apache.kafka.connect.storage.SimpleHeaderConverter", Doc: "Converter of the record's headers: SimpleHeaderConverter, StringConverter or JsonConverter."},
 		Property{Name: "header.converter.plugin.version", Type: Text, Status: Accepted, Note: "There is one version in this program.", Doc: "Version of the converter."},
-		Property{Name: "header.converter.<setting>", Type: Text, Status: Accepted, Note: onlyWith + "header.converter.", Doc: "A setting of the headers' converter."},
+		Property{Name: "header.converter.schemas.enable", Type: Bool, Default: "true", Doc: "Whether JsonConverter puts the schema into headers."},
+		Property{Name: "header.converter.replace.null.with.default", Type: Bool, Default: "true", Doc: "Whether JsonConverter writes defaults for nulls into headers."},
+		Property{Name: "header.converter.decimal.format", Type: Enum, Default: "BASE64", Allowed: []string{"BASE64", "NUMERIC"}, Doc: "How JsonConverter writes decimals into headers."},
+		Property{Name: "header.converter.<setting>", Type: Text, Status: Accepted, Note: "The converters that are built do not know it.", Doc: "A setting of the headers' converter."},
 	)
 	for i := range rows {
 		rows[i].Place, rows[i].Group = place, groupConvert

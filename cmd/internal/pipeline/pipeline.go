@@ -27,9 +27,17 @@ type Pipeline struct {
 	// Transient says whether waiting can heal an error of Open or of the source.
 	Transient func(error) bool
 
+	SchemaChange func(ctx context.Context, ev *binlog.SchemaChange) error // [Output.SchemaChange]
+
 	Emitter *emitter.Emitter
 	Store   offset.Store // shared with other pipelines
 	Key     offset.Key
+
+	Heartbeat time.Duration             // [Output.Heartbeat]
+	Beat      func(ctx context.Context) // [Output.Beat]
+	SkipRows  func(err error)           // [Output.SkipRows]
+
+	MaxRetries int // attempts after an interruption without progress; below 0: without end
 
 	FlushInterval time.Duration // between two saves of the offset
 	FlushTimeout  time.Duration // how long a stop waits for Kafka's acknowledgements
@@ -46,6 +54,7 @@ type Pipeline struct {
 // there.
 func (p *Pipeline) Run(ctx context.Context) error {
 	wait := backoff{first: 500 * time.Millisecond, most: 10 * time.Second}
+	retries := 0
 	for {
 		began := time.Now()
 		progress, err := p.attempt(ctx)
@@ -57,6 +66,10 @@ func (p *Pipeline) Run(ctx context.Context) error {
 		}
 		if progress || time.Since(began) > wait.most {
 			wait.reset()
+			retries = 0
+		}
+		if retries++; p.MaxRetries >= 0 && retries > p.MaxRetries {
+			return fmt.Errorf("errors.max.retries=%d is reached: %w", p.MaxRetries, err)
 		}
 		d := wait.next()
 		if p.waiting {
@@ -93,7 +106,12 @@ func (p *Pipeline) attempt(ctx context.Context) (progress bool, err error) {
 	p.Log.Info("streaming", zap.Stringer("offset", source.Start()), zap.Bool("again", p.waiting))
 	p.waiting = false
 	p.Emitter.Forget()
+	p.Emitter.Resume(stored)
 	saver := newSaver(p, stored)
+	if reader, ok := source.(interface{ Stored(offset.Offset) }); ok {
+		saver.told = reader.Stored
+		saver.told(stored)
+	}
 	if stored.IsZero() {
 		// Without this a crash before the first commit would start over at another place and lose what came between.
 		if err := saver.save(ctx, source.Start()); err != nil {
@@ -120,13 +138,14 @@ func (p *Pipeline) stream(ctx context.Context, source binlog.Source, delivery em
 			cancel(err)
 		}
 	}()
+	out := Output{Emitter: p.Emitter, Delivery: delivery, Heartbeat: p.Heartbeat, Beat: p.Beat, SkipRows: p.SkipRows, SchemaChange: p.SchemaChange, beat: time.Now()}
 	for {
 		event, err := source.Read(ctx)
 		if err == io.EOF { // bare: within another error it is a connection that the server closed
 			return delivery.Err()
 		}
 		if err == nil {
-			err = p.deliver(ctx, event, delivery)
+			err = out.Event(ctx, event)
 		}
 		switch failed := delivery.Err(); {
 		case err == nil:
@@ -138,34 +157,6 @@ func (p *Pipeline) stream(ctx context.Context, source binlog.Source, delivery em
 			return err
 		}
 	}
-}
-
-// deliver encodes and delivers the rows of an event, or announces its boundary.
-func (p *Pipeline) deliver(ctx context.Context, event binlog.Event, delivery emitter.Delivery) error {
-	switch event := event.(type) {
-	case *binlog.Boundary:
-		return delivery.Boundary(ctx, event.Offset)
-	case *binlog.Truncate:
-		return delivery.Boundary(ctx, event.Offset)
-	case *binlog.Rows:
-		if err := p.Emitter.Begin(event); err != nil {
-			return err
-		}
-		for event.Next() {
-			batch, err := delivery.Batch(ctx)
-			if err != nil {
-				return err
-			}
-			if err := p.Emitter.Row(batch, event); err != nil {
-				return err
-			}
-		}
-		if err := event.Err(); err != nil {
-			return err
-		}
-		return delivery.Deliver(ctx)
-	}
-	return fmt.Errorf("the source returned a %T, which the pipeline does not know: this is a fault in tidemark", event)
 }
 
 // finish ends an attempt that cause ended: it waits for the acknowledgements that are still due and stores what is safe,

@@ -156,6 +156,7 @@ func newPipeline(store offset.Store, delivery func() *instant, sources ...*scrip
 		Transient:     func(err error) bool { return errors.Is(err, errCut) },
 		Emitter:       em,
 		Store:         store,
+		MaxRetries:    -1,
 		FlushInterval: time.Second,
 		FlushTimeout:  5 * time.Second,
 		Log:           zap.New(core),

@@ -16,9 +16,10 @@ import (
 type saver struct {
 	p       *Pipeline
 	last    offset.Offset
-	ours    bool       // last is of this attempt, so of the same server
-	failing bool       // the last save failed; said once
-	broken  chan error // has the error after which saving again is of no use
+	told    func(offset.Offset) // hears of what is stored; nil: nobody
+	ours    bool                // last is of this attempt, so of the same server
+	failing bool                // the last save failed; said once
+	broken  chan error          // has the error after which saving again is of no use
 }
 
 func newSaver(p *Pipeline, stored offset.Offset) *saver {
@@ -102,7 +103,7 @@ func (s *stall) look(safe offset.Offset, unacked int) {
 // save stores the offset unless it is the one stored already. Within one attempt offsets only go forward (I2): one that
 // does not is a fault of ours, and storing it would repeat changes.
 func (s *saver) save(ctx context.Context, o offset.Offset) error {
-	if o.Equal(s.last) {
+	if o.Same(s.last) {
 		return nil
 	}
 	if before, comparable := o.Before(s.last); s.ours && comparable && before {
@@ -112,6 +113,9 @@ func (s *saver) save(ctx context.Context, o offset.Offset) error {
 		return err
 	}
 	s.last, s.ours = o, true
+	if s.told != nil {
+		s.told(o)
+	}
 	s.p.Log.Debug("offset stored", zap.Stringer("offset", o))
 	return nil
 }

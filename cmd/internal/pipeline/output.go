@@ -1,0 +1,132 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tidemark-cdc/tidemark/binlog"
+	"github.com/tidemark-cdc/tidemark/emitter"
+	"github.com/tidemark-cdc/tidemark/offset"
+)
+
+// Output turns events into records and boundaries of a delivery. Its fields are set before the first event; Emitter and
+// Delivery must be.
+type Output struct {
+	Emitter  *emitter.Emitter
+	Delivery emitter.Delivery
+
+	// SchemaChange makes what a DDL statement did durable; it blocks until it is. Nothing behind the statement is
+	// delivered before (I11). Nil: nobody keeps it.
+	SchemaChange func(ctx context.Context, ev *binlog.SchemaChange) error
+
+	Heartbeat time.Duration             // between two heartbeat records; 0: none
+	Beat      func(ctx context.Context) // runs heartbeat.action.query; it does not block. Nil: none
+
+	// SkipRows leaves rows out that cannot be turned into records, instead of stopping, and is told why. Nil: an error
+	// ends the stream.
+	SkipRows func(err error)
+
+	beat time.Time // of the last heartbeat
+}
+
+// Event encodes and delivers the records of an event and announces its boundary.
+func (o *Output) Event(ctx context.Context, event binlog.Event) error {
+	switch event := event.(type) {
+	case *binlog.Rows:
+		return o.rows(ctx, event)
+	case *binlog.Begin:
+		return o.records(ctx, func(b *emitter.Batch) error { return o.Emitter.Transaction(b, event) })
+	case *binlog.Boundary:
+		if event.Commit {
+			if err := o.records(ctx, func(b *emitter.Batch) error { return o.Emitter.Commit(b, event) }); err != nil {
+				return err
+			}
+		}
+		return o.boundary(ctx, event.Offset)
+	case *binlog.SchemaChange:
+		if o.SchemaChange != nil {
+			if err := o.SchemaChange(ctx, event); err != nil {
+				return err
+			}
+		}
+		if err := o.records(ctx, func(b *emitter.Batch) error { return o.Emitter.SchemaChange(b, event) }); err != nil {
+			return err
+		}
+		return o.boundary(ctx, event.Offset)
+	case *binlog.Truncate:
+		if err := o.records(ctx, func(b *emitter.Batch) error { return o.Emitter.Truncate(b, event) }); err != nil {
+			return err
+		}
+		return o.boundary(ctx, event.Offset)
+	}
+	return fmt.Errorf("the source returned a %T, which the pipeline does not know: this is a fault in tidemark", event)
+}
+
+// rows delivers the records of a rows event.
+func (o *Output) rows(ctx context.Context, event *binlog.Rows) error {
+	if err := o.Emitter.Begin(event); err != nil {
+		return err
+	}
+	silent := false // the last row gave no record
+	for event.Next() {
+		batch, err := o.Delivery.Batch(ctx)
+		if err != nil {
+			return err
+		}
+		before := len(batch.Records)
+		if err := o.Emitter.Row(batch, event); err != nil {
+			if o.SkipRows == nil {
+				return err
+			}
+			o.SkipRows(err)
+		}
+		silent = len(batch.Records) == before && !event.Covered()
+	}
+	covered := event.Covered() // what lies before the stored offset is not to be announced
+	if err := event.Err(); err != nil {
+		return err
+	}
+	after := event.OffsetAfter()
+	if silent {
+		return o.boundary(ctx, after)
+	}
+	if err := o.Delivery.Deliver(ctx); err != nil || covered {
+		return err
+	}
+	return o.heartbeat(ctx, o.Emitter.Mark(after))
+}
+
+// records delivers what encode appends.
+func (o *Output) records(ctx context.Context, encode func(*emitter.Batch) error) error {
+	batch, err := o.Delivery.Batch(ctx)
+	if err != nil {
+		return err
+	}
+	if err := encode(batch); err != nil {
+		return err
+	}
+	return o.Delivery.Deliver(ctx)
+}
+
+// boundary announces that an offset holds once everything before it is acknowledged.
+func (o *Output) boundary(ctx context.Context, after offset.Offset) error {
+	after = o.Emitter.Mark(after)
+	if err := o.Delivery.Boundary(ctx, after); err != nil {
+		return err
+	}
+	return o.heartbeat(ctx, after)
+}
+
+// heartbeat delivers a heartbeat record when one is due. The server shows at least that often that it is there, so idle
+// time has its heartbeats, too.
+func (o *Output) heartbeat(ctx context.Context, after offset.Offset) error {
+	if o.Heartbeat <= 0 || time.Since(o.beat) < o.Heartbeat {
+		return nil
+	}
+	o.beat = time.Now()
+	if o.Beat != nil {
+		o.Beat(ctx)
+	}
+	return o.records(ctx, func(b *emitter.Batch) error { return o.Emitter.Heartbeat(b, after) })
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidemark-cdc/tidemark/binlog/server"
+	"github.com/tidemark-cdc/tidemark/offset"
+	"github.com/tidemark-cdc/tidemark/schema"
+)
+
+// begin writes the tables as they are at a position into the schema history, as Debezium's snapshot does before it
+// streams: without that no Debezium could go on from the history.
+func (s *schemas) begin(ctx context.Context, texts []server.TableText, charsets server.Charsets, at offset.Offset) error {
+	at.TsSec = time.Now().Unix()
+	at.Extra = []offset.Member{{Name: "snapshot", Value: `"INITIAL"`}}
+	var records []schema.HistoryRecord
+	add := func(database, ddl string, changes ...schema.Change) {
+		records = append(records, schema.HistoryRecord{
+			Server: s.c.Prefix, Position: position(at), Time: time.Now().UnixMilli(), Database: database, DDL: ddl, Changes: changes,
+		})
+	}
+	add("", "SET character_set_server="+charsets.Server+", collation_server="+charsets.ServerCollation)
+	byDatabase := map[string][]server.TableText{}
+	for _, t := range texts {
+		byDatabase[t.Database] = append(byDatabase[t.Database], t)
+		add(t.Database, "DROP TABLE IF EXISTS "+quoteName(t.Database)+"."+quoteName(t.Name), schema.Change{Kind: schema.DropTable, Database: t.Database, Table: t.Name})
+	}
+	for _, database := range slices.Sorted(maps.Keys(byDatabase)) {
+		name := quoteName(database)
+		add(database, "DROP DATABASE IF EXISTS "+name)
+		create := "CREATE DATABASE " + name
+		if charset := charsets.Databases[database]; charset != "" {
+			create += " CHARSET " + charset + " COLLATE " + charsets.Collations[database]
+		}
+		add(database, create)
+		add(database, "USE "+name)
+		for _, t := range byDatabase[database] {
+			if def := s.parse(t.TableID, t.SQL); def != nil {
+				add(database, t.SQL, schema.Change{Kind: schema.CreateTable, Database: database, Table: t.Name, Definition: def})
+			}
+		}
+	}
+	return s.history.write(ctx, records)
+}
+
+func quoteName(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
