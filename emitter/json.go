@@ -351,7 +351,7 @@ func appendSchema(dst []byte, t *schema.Type, field *string, numbers bool) ([]by
 	if t.Version != 0 {
 		dst = strconv.AppendInt(append(dst, `,"version":`...), int64(t.Version), 10)
 	}
-	if t.Doc != "" {
+	if t.Doc != "" || t.BlankDoc {
 		dst = appendQuoted(append(dst, `,"doc":`...), []byte(t.Doc))
 	}
 	if len(t.Parameters) > 0 {

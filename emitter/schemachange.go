@@ -152,7 +152,7 @@ func tableTree(def *schema.Definition) tree {
 		optionalText(def.DefaultCharset),
 		textsTree(def.Key),
 		{members: columns},
-		optionalText(def.Comment),
+		comment(def.Comment, def.BlankComment),
 	}}
 }
 
@@ -174,7 +174,7 @@ func columnTree(c *schema.ColumnDef, position int) tree {
 		boolTree(c.Nullable),
 		boolTree(c.AutoInc),
 		boolTree(c.Generated),
-		optionalText(c.Comment),
+		comment(c.Comment, c.BlankComment),
 		def,
 		labelsTree(c),
 	}}
@@ -209,4 +209,12 @@ func textsTree(texts []string) tree {
 		t.members[i] = textTree(s)
 	}
 	return t
+}
+
+// comment is a comment, which may be blank; null when there is none.
+func comment(text string, blank bool) tree {
+	if blank {
+		return textTree("")
+	}
+	return optionalText(text)
 }

@@ -277,7 +277,8 @@ func fits(c *Column, d *ColumnDef) bool {
 
 func isText(c *Column) bool {
 	switch c.Type {
-	case typeVarchar, typeVarString, typeString, typeBlob, typeTinyBlob, typeMediumBlob, typeLongBlob:
+	case typeVarchar, typeVarString, typeString, typeBlob, typeTinyBlob, typeMediumBlob, typeLongBlob,
+		typeBlobCompressed, typeVarcharCompressed:
 		return true
 	}
 	return false

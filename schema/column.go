@@ -85,8 +85,8 @@ func (m *mapper) column() (*mapping, error) {
 	}
 	mapped.typ.Optional = m.optional
 	def := m.c.Def
-	if def != nil && m.Comments && def.Comment != "" {
-		mapped.typ.Doc = def.Comment
+	if def != nil && m.Comments && (def.Comment != "" || def.BlankComment) {
+		mapped.typ.Doc, mapped.typ.BlankDoc = def.Comment, def.BlankComment
 	}
 	mapped.null = mapped.fallback
 	if def != nil && def.Default != nil && mapped.parse != nil {

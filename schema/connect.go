@@ -4,9 +4,10 @@ package schema
 type Type struct {
 	Type       string // boolean int8 int16 int32 int64 float double bytes string array map struct (JsonConverter's words)
 	Optional   bool
-	Name       string // "" for none
-	Version    int    // 0 for none
-	Doc        string
+	Name       string      // "" for none
+	Version    int         // 0 for none
+	Doc        string      // "" for none
+	BlankDoc   bool        // Doc is "" and there is one: that of COMMENT ''
 	Parameters []Parameter // in the order in which they are printed
 	Default    *Value      // nil for none; what a NULL is replaced by, too
 	Fields     []Field     // of a struct

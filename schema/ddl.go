@@ -16,6 +16,17 @@ func ParseCreateTable(database, sql string) (*Definition, error) {
 	return def, nil
 }
 
+// ReadCreateTable is [ParseCreateTable] for the server that the catalog is of: MariaDB's texts are read as Debezium's
+// connector for MariaDB reads them, and versioned comments by the server's version.
+func (c *Catalog) ReadCreateTable(database, sql string) (*Definition, error) {
+	s := c.syntax(Statement{AnsiQuotes: isAnsi(sql)})
+	def, err := parseCreateTable(database, sql, s)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the definition of a table of database %s: %w: %s", database, err, excerpt(sql, 120))
+	}
+	return def, nil
+}
+
 func parseCreateTable(database, sql string, s syntax) (*Definition, error) {
 	script, err := parseScript(sql, s)
 	if err != nil {

@@ -1,7 +1,7 @@
 package schema
 
 func (p *ddlParser) alterTable() (statement, error) {
-	a := &alterTable{}
+	a := &alterTable{mariaDB: p.mariaDB}
 	s := statement{kind: stmtAlterTable, alter: a}
 	a.ifExists = p.word("IF", "EXISTS")
 	var err error

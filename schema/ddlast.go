@@ -56,6 +56,7 @@ type createTable struct {
 	table       tableRef
 	ifNotExists bool
 	replace     bool // MariaDB's OR REPLACE
+	mariaDB     bool // read as Debezium's connector for MariaDB does
 	like        *tableRef
 	elements    []tableElement
 	options     tableOptions
@@ -117,6 +118,7 @@ type typeText struct {
 	options []string // SIGNED, UNSIGNED, ZEROFILL in the order of the text
 
 	charset                      string // CHARACTER SET, without quotes
+	collate                      string // COLLATE directly behind the type
 	charsetText                  string // the same, as written
 	binary, ascii, unicode, byte bool
 }
@@ -159,7 +161,6 @@ type defaultText struct {
 	text  string // as written: of strings all pieces one after the other, without introducer
 	intro string // the introducer of a string, as written
 	value string // of strings: what it says
-	args  string // of NOW: the digits
 }
 
 type defaultKind uint8
@@ -187,6 +188,7 @@ type tableOptions struct {
 type alterTable struct {
 	table    tableRef
 	ifExists bool
+	mariaDB  bool
 	items    []alterItem
 }
 

@@ -94,6 +94,13 @@ func TestDDLCases(t *testing.T) {
 			want:       map[string]string{"d.t": "x VARCHAR(5) utf8mb4 not null; key x"},
 		},
 		{
+			name: "B01: a DROP that was hidden from the binlog",
+			statements: []string{
+				"create table t (id int)", "create table if not exists t (nope int)", "create table u (a int)", "create table u (b int)",
+			},
+			want: map[string]string{"d.t": "id INT", "d.u": "b INT"},
+		},
+		{
 			name: "B03: AFTER a column renamed in the same ALTER",
 			statements: []string{
 				"create table t (a int, b varchar(255))",
@@ -164,6 +171,11 @@ func TestDDLCases(t *testing.T) {
 			want:       map[string]string{"d.t": "c ENUM(1) utf8mb4 = a"},
 		},
 		{
+			name:       "B13: backticks in names",
+			statements: []string{"create table t (```a``` int)", "alter table t add ```b``` int first, change ```a``` `c``d` int"},
+			want:       map[string]string{"d.t": "`b` INT; c`d INT"},
+		},
+		{
 			name: "B13: NO_BACKSLASH_ESCAPES", statement: Statement{NoBackslashEscapes: true},
 			statements: []string{`create table t (a varchar(9) default '\', b enum('x\', 'y'))`},
 			want:       map[string]string{"d.t": `a VARCHAR(9) utf8mb4 = \; b ENUM(1) utf8mb4`},
@@ -190,9 +202,9 @@ func TestDDLCases(t *testing.T) {
 			statements: []string{
 				"create table t (id int, v int /*!80023 INVISIBLE */) /*!50100 PARTITION BY HASH(id) PARTITIONS 4 */",
 				"/*!50003 alter table t add column z int */", "/*!99999 alter table t add column never int */",
-				"/*M! alter table t add column maria int */", "alter table t add /*M!100000 nope */ /*!50003 w */ int /* not /*!50003 x */ */",
+				"/*!90000 alter table t add column nine int */", "/*!090704 alter table t modify nine bigint */", "/*M! alter table t add column maria int */", "alter table t add /*M!100000 nope */ /*!50003 w */ int /* not /*!50003 x */ */",
 			},
-			want: map[string]string{"d.t": "id INT; v INT; z INT; w INT"},
+			want: map[string]string{"d.t": "id INT; v INT; z INT; nine BIGINT; w INT"},
 		},
 		{
 			name: "B17: MariaDB", options: CatalogOptions{MariaDB: true, Version: 101100},
@@ -370,7 +382,9 @@ func TestCatalogRefuses(t *testing.T) {
 		{"rename table t", "TO is missing"},
 	} {
 		c := NewCatalog(CatalogOptions{})
-		apply := func(sql string) ([]SchemaChange, []TableName, error) { return c.Apply(Statement{Database: "d", SQL: sql}) }
+		apply := func(sql string) ([]SchemaChange, []TableName, error) {
+			return c.Apply(Statement{Database: "d", SQL: sql})
+		}
 		if _, _, err := apply("create table t (a int)"); err != nil {
 			t.Fatal(err)
 		}

@@ -86,6 +86,9 @@ func (p *ddlParser) columnType(column string) (typeText, error) {
 			t.charsetText = p.peek().text
 			t.charset = p.charsetName()
 		default:
+			if p.isWord("COLLATE") {
+				t.collate = p.peekAt(1).value
+			}
 			return t, nil
 		}
 	}
@@ -324,9 +327,12 @@ func (p *ddlParser) wordDefault(d defaultText) (defaultText, error) {
 		return d, nil
 	case p.isNow():
 		p.next()
-		d.kind = defaultNow
-		var err error
-		d.args, err = p.nowArguments()
+		d.kind, d.text = defaultNow, t.text
+		_, err := p.nowArguments()
+		if p.mariaDB && err == nil && p.word("ON", "UPDATE") { // part of the default, not an attribute
+			p.next()
+			_, err = p.nowArguments()
+		}
 		return d, err
 	}
 	d.kind = defaultExpression // MariaDB needs no parentheses around them

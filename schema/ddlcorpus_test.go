@@ -23,9 +23,9 @@ type corpusStatement struct {
 	Gone   []string          `json:"gone"`
 }
 
-func readCorpus(t *testing.T) []corpusStatement {
+func readCorpus(t *testing.T, file string) []corpusStatement {
 	t.Helper()
-	lines := bufio.NewScanner(openGzip(t, "ddl-corpus.jsonl.gz"))
+	lines := bufio.NewScanner(openGzip(t, file))
 	lines.Buffer(nil, 1<<24)
 	var all []corpusStatement
 	for lines.Scan() {
@@ -38,22 +38,28 @@ func readCorpus(t *testing.T) []corpusStatement {
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
 	}
-	if len(all) < 2000 {
+	if len(all) < 1000 {
 		t.Fatalf("%d statements", len(all))
 	}
 	return all
 }
 
-// corpusCatalog is one that records everything, as the parser alone does.
-func corpusCatalog() *Catalog {
-	return NewCatalog(CatalogOptions{Comments: true, Version: 80200, Filter: func(string) bool { return false }})
+func TestCatalogMakesOfDDLWhatDebeziumDoes(t *testing.T) {
+	testCorpus(t, "ddl-corpus.jsonl.gz", CatalogOptions{Version: 80200})
 }
 
-func TestCatalogMakesOfDDLWhatDebeziumDoes(t *testing.T) {
+// The connector for MariaDB has a parser of its own (MariaDbAntlrDdlParser of 3.6.1.Final).
+func TestCatalogMakesOfDDLWhatDebeziumDoesForMariaDB(t *testing.T) {
+	testCorpus(t, "ddl-corpus-mariadb.jsonl.gz", CatalogOptions{Version: 110800, MariaDB: true})
+}
+
+func testCorpus(t *testing.T, file string, options CatalogOptions) {
+	options.Comments = true
+	options.Filter = func(string) bool { return false } // the parser alone has none
 	var catalog *Catalog
-	for _, s := range readCorpus(t) {
+	for _, s := range readCorpus(t, file) {
 		if s.Reset {
-			catalog = corpusCatalog()
+			catalog = NewCatalog(options)
 		}
 		changes, _, err := catalog.Apply(Statement{Database: s.DB, SQL: s.SQL})
 		if err != nil {

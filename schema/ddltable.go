@@ -3,7 +3,7 @@ package schema
 import "strings"
 
 func (p *ddlParser) createTable(replace bool) (statement, error) {
-	c := &createTable{replace: replace}
+	c := &createTable{replace: replace, mariaDB: p.mariaDB}
 	s := statement{kind: stmtCreateTable, create: c}
 	c.ifNotExists = p.word("IF", "NOT", "EXISTS")
 	var err error
@@ -196,7 +196,9 @@ func (p *ddlParser) tableOption(o *tableOptions) error {
 	switch {
 	case p.word("CHARSET"), p.word("CHARACTER", "SET"), p.word("CHAR", "SET"):
 		p.punct("=")
-		o.charset = p.charsetName()
+		if charset := p.charsetName(); o.charset == "" || !strings.EqualFold(charset, "default") {
+			o.charset = charset
+		}
 	case p.word("COLLATE"):
 		p.punct("=")
 		o.collate = p.charsetName()

@@ -56,7 +56,9 @@ func TestAppendHistoryLine(t *testing.T) {
 func TestI11_HistoryFileAfterACrash(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "new", "history.dat")
-	record := func(ddl string) HistoryRecord { return HistoryRecord{Server: "s", Position: []Member{{"pos", "4"}}, DDL: ddl} }
+	record := func(ddl string) HistoryRecord {
+		return HistoryRecord{Server: "s", Position: []Member{{"pos", "4"}}, DDL: ddl}
+	}
 	h, err := OpenHistoryFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -32,6 +32,7 @@ func (m modelContext) normalDefault(t *typeText, d defaultText) defaultText {
 		}
 	case "DECIMAL":
 		scale, _ := strconv.Atoi(t.numbers[1])
+		scale = min(max(scale, 0), 30) // the server has no more
 		if text, ok = d.decimal(scale); ok && zerofill {
 			text = padDecimal(text, t.numbers)
 		}
@@ -107,8 +108,11 @@ func (d *defaultText) number() (*big.Rat, bool) {
 	if strings.Trim(text, "0123456789+-.eE") != "" || len(text) > 200 {
 		return nil, false
 	}
-	if f, err := strconv.ParseFloat(text, 64); err != nil || f != 0 && (math.Abs(f) > 1e70 || math.Abs(f) < 1e-70) {
-		return nil, false // an exponent may ask for any amount of memory
+	switch f, err := strconv.ParseFloat(text, 64); { // an exponent may ask for any amount of memory
+	case err != nil, math.Abs(f) > 1e70:
+		return nil, false
+	case math.Abs(f) < 1e-70:
+		return new(big.Rat), true
 	}
 	return new(big.Rat).SetString(text)
 }

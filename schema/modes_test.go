@@ -343,19 +343,22 @@ func TestInvalidValues(t *testing.T) {
 // Comments go into the schema if they are wanted, over what a type says of itself.
 func TestComments(t *testing.T) {
 	for _, tt := range []struct {
-		c    Column
-		m    Modes
-		want string
+		c     Column
+		m     Modes
+		want  string
+		blank bool
 	}{
-		{Column{Type: typeLong, Def: &ColumnDef{Comment: "x"}}, Modes{}, ""},
-		{Column{Type: typeLong, Def: &ColumnDef{Comment: "it''s"}}, Modes{Comments: true}, "it''s"},
-		{Column{Type: typeGeometry, Def: &ColumnDef{Type: "GEOMETRY", Comment: "x"}}, Modes{}, "Geometry"},
-		{Column{Type: typeGeometry, Def: &ColumnDef{Type: "GEOMETRY"}}, Modes{Comments: true}, "Geometry"},
-		{Column{Type: typeGeometry, Def: &ColumnDef{Type: "GEOMETRY", Comment: "x"}}, Modes{Comments: true}, "x"},
+		{c: Column{Type: typeLong, Def: &ColumnDef{BlankComment: true}}, m: Modes{Comments: true}, blank: true},
+		{c: Column{Type: typeLong, Def: &ColumnDef{BlankComment: true}}},
+		{Column{Type: typeLong, Def: &ColumnDef{Comment: "x"}}, Modes{}, "", false},
+		{Column{Type: typeLong, Def: &ColumnDef{Comment: "it''s"}}, Modes{Comments: true}, "it''s", false},
+		{Column{Type: typeGeometry, Def: &ColumnDef{Type: "GEOMETRY", Comment: "x"}}, Modes{}, "Geometry", false},
+		{Column{Type: typeGeometry, Def: &ColumnDef{Type: "GEOMETRY"}}, Modes{Comments: true}, "Geometry", false},
+		{Column{Type: typeGeometry, Def: &ColumnDef{Type: "GEOMETRY", Comment: "x"}}, Modes{Comments: true}, "x", false},
 	} {
 		typ, _, err := tt.m.Column(&Table{Columns: []Column{tt.c}}, 0)
-		if err != nil || typ.Doc != tt.want {
-			t.Errorf("doc %q, %v, want %q", typ.Doc, err, tt.want)
+		if err != nil || typ.Doc != tt.want || typ.BlankDoc != tt.blank {
+			t.Errorf("doc %q, blank %t, %v, want %q", typ.Doc, typ.BlankDoc, err, tt.want)
 		}
 	}
 }

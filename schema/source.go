@@ -37,7 +37,7 @@ func (m *mapper) sourceParameters(p []Parameter) []Parameter {
 	if scale >= 0 {
 		p = append(p, Parameter{sourceScaleParameter, strconv.Itoa(scale)})
 	}
-	if c.Def != nil && m.Comments && c.Def.Comment != "" {
+	if c.Def != nil && m.Comments && (c.Def.Comment != "" || c.Def.BlankComment) {
 		p = append(p, Parameter{sourceCommentParameter, c.Def.Comment})
 	}
 	return append(p, Parameter{sourceNameParameter, c.Name})

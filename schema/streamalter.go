@@ -9,7 +9,7 @@ import (
 // alterDefinition applies ALTER TABLE to a definition, which is not changed. RENAME TO is the caller's. databaseCharset is
 // the real default character set of the table's database.
 func alterDefinition(def *Definition, a *alterTable, databaseCharset string) (*Definition, error) {
-	e := editDefinition(def)
+	e := editDefinition(def, a.mariaDB)
 	if e.def.ServerCharset == "" {
 		e.def.ServerCharset = strings.ToLower(e.def.DefaultCharset)
 	}
@@ -55,6 +55,7 @@ func (e *tableEditor) alter(item *alterItem) error {
 		r := columnReader{e: e, c: slot}
 		r.read(item.column)
 		e.add(slot)
+		r.takeUnique()
 	case alterAddColumns:
 		e.addColumns(item)
 	case alterAddKey:
@@ -75,13 +76,17 @@ func (e *tableEditor) alter(item *alterItem) error {
 		if c == nil {
 			return e.missing(item)
 		}
-		if item.drop {
+		switch {
+		case item.drop:
 			c.HasDefault, c.Default = false, nil
 			c.setServerDefault(nil)
-		} else {
+			return nil
+		case !e.mariaDB:
 			c.HasDefault, c.Default = true, item.deflt.setExpression()
-			c.setServerDefault(&item.deflt)
+		case item.deflt.read():
+			c.HasDefault, c.Default = true, item.deflt.mariaExpression()
 		}
+		c.setServerDefault(&item.deflt)
 	case alterRenameColumn:
 		c := e.before(item.name)
 		if c == nil {
@@ -119,9 +124,10 @@ func (e *tableEditor) addColumns(item *alterItem) {
 			continue
 		}
 		slot := newColumn(element.column)
-		r := columnReader{e: e, c: slot, listed: true}
+		r := columnReader{e: e, c: slot, listed: !e.mariaDB}
 		r.read(element.column)
 		e.add(slot)
+		r.takeUnique()
 	}
 }
 
@@ -144,11 +150,19 @@ func (e *tableEditor) changeColumn(item *alterItem) error {
 	}
 	r := columnReader{e: e, c: c}
 	r.read(item.column)
+	r.takeUnique()
 	if item.kind == alterChangeColumn {
 		c.Name = name
 		e.rename(c, item.newName)
 	}
 	return nil
+}
+
+// takeUnique takes an inline UNIQUE for the record's key, which Debezium does in ALTER TABLE only for MariaDB.
+func (r *columnReader) takeUnique() {
+	if r.e.mariaDB && r.unique && len(r.e.key) == 0 {
+		r.e.key = []keyColumn{{r.c.Name, r.c}}
+	}
 }
 
 func (e *tableEditor) rename(c *columnSlot, name string) {

@@ -10,6 +10,7 @@ import (
 // form. It is not changed once it is in a catalog.
 type tableModel struct {
 	database, name string
+	mariaDB        bool
 	charset        string // default character set
 	comment        string // as SHOW CREATE TABLE writes it
 	columns        []*columnText
@@ -35,7 +36,7 @@ func (t *catalogTable) show(m *tableModel) error {
 }
 
 func (m *tableModel) definition() *Definition {
-	c := &createTable{options: tableOptions{charset: m.charset}}
+	c := &createTable{options: tableOptions{charset: m.charset}, mariaDB: m.mariaDB}
 	if m.comment != "" {
 		c.options.comment = &m.comment
 	}

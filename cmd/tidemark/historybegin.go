@@ -14,7 +14,7 @@ import (
 
 // begin writes the tables as they are at a position into the schema history, as Debezium's snapshot does before it
 // streams: without that no Debezium could go on from the history.
-func (s *schemas) begin(ctx context.Context, texts []server.TableText, charsets server.Charsets, at offset.Offset) error {
+func (s *schemas) begin(ctx context.Context, texts []server.TableText, opts schema.CatalogOptions, charsets server.Charsets, at offset.Offset) error {
 	at.TsSec = time.Now().Unix()
 	at.Extra = []offset.Member{{Name: "snapshot", Value: `"INITIAL"`}}
 	var records []schema.HistoryRecord
@@ -39,7 +39,7 @@ func (s *schemas) begin(ctx context.Context, texts []server.TableText, charsets 
 		add(database, create)
 		add(database, "USE "+name)
 		for _, t := range byDatabase[database] {
-			if def := s.parse(t.TableID, t.SQL); def != nil {
+			if def := s.parse(t.TableID, t.SQL, opts); def != nil {
 				add(database, t.SQL, schema.Change{Kind: schema.CreateTable, Database: database, Table: t.Name, Definition: def})
 			}
 		}

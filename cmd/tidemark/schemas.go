@@ -147,8 +147,8 @@ func (s *schemas) open(ctx context.Context, from binlog.Start) (binlog.Source, e
 	opts.IgnoreCase, opts.Version = info.LowerCaseNames != 0, info.VersionNumber()
 	cfg := readerConfig(s.c, from, s.log)
 	cfg.Catalog = schema.NewCatalog(opts)
-	cfg.Refresh = s.refresh(srv)
-	if from, err = s.define(ctx, conn, info, &cfg, from); err != nil {
+	cfg.Refresh = s.refresh(srv, opts)
+	if from, err = s.define(ctx, conn, info, opts, &cfg, from); err != nil {
 		return nil, err
 	}
 	if err := checkTables(s.c, s.emitter, cfg.Catalog); err != nil {
@@ -159,7 +159,7 @@ func (s *schemas) open(ctx context.Context, from binlog.Start) (binlog.Source, e
 
 // define fills in what is known of the tables at from: by the schema history, which wins, by the store, or by what the
 // server says. It returns where to start.
-func (s *schemas) define(ctx context.Context, conn *server.Conn, info *server.Info, cfg *binlog.Config, from binlog.Start) (binlog.Start, error) {
+func (s *schemas) define(ctx context.Context, conn *server.Conn, info *server.Info, opts schema.CatalogOptions, cfg *binlog.Config, from binlog.Start) (binlog.Start, error) {
 	if from.Offset != nil {
 		if s.c.IgnoreGTIDs && !info.MariaDB() {
 			plain := *from.Offset
@@ -203,7 +203,7 @@ func (s *schemas) define(ctx context.Context, conn *server.Conn, info *server.In
 		return from, nil
 	}
 	for _, t := range texts {
-		cfg.Catalog.Set(t.Database, t.Name, s.parse(t.TableID, t.SQL))
+		cfg.Catalog.Set(t.Database, t.Name, s.parse(t.TableID, t.SQL, opts))
 	}
 	charsets, err := conn.Charsets(ctx)
 	if err != nil {
@@ -221,7 +221,7 @@ func (s *schemas) define(ctx context.Context, conn *server.Conn, info *server.In
 		from = startAt(position) // the very point at which the definitions hold
 	}
 	if from.Offset == nil && s.history != nil {
-		if err := s.begin(ctx, texts, charsets, position); err != nil {
+		if err := s.begin(ctx, texts, opts, charsets, position); err != nil {
 			return from, err
 		}
 	}
@@ -291,9 +291,10 @@ func (s *schemas) guard(tables int) error {
 	return nil
 }
 
-// parse reads a definition. One that cannot be read costs the table's defaults, not the stream: TABLE_MAP has the rest.
-func (s *schemas) parse(id server.TableID, sql string) *schema.Definition {
-	def, err := schema.ParseCreateTable(id.Database, sql)
+// parse reads a definition as the connector of the server's kind does. One that cannot be read costs the table's defaults,
+// not the stream: TABLE_MAP has the rest.
+func (s *schemas) parse(id server.TableID, sql string, opts schema.CatalogOptions) *schema.Definition {
+	def, err := schema.NewCatalog(opts).ReadCreateTable(id.Database, sql)
 	if err != nil {
 		s.log.Warn("a table's definition cannot be read; its events have no defaults in their schema, and no key unless it has a primary key",
 			zap.Stringer("table", id), zap.Error(err))
@@ -304,7 +305,7 @@ func (s *schemas) parse(id server.TableID, sql string) *schema.Definition {
 
 // refresh asks the server for a table as it is now, over a connection of its own: this is rare, and an idle connection
 // would be gone by then.
-func (s *schemas) refresh(srv server.Config) func(ctx context.Context, database, table string) (*schema.Definition, error) {
+func (s *schemas) refresh(srv server.Config, opts schema.CatalogOptions) func(ctx context.Context, database, table string) (*schema.Definition, error) {
 	return func(ctx context.Context, database, table string) (*schema.Definition, error) {
 		conn, err := server.Connect(ctx, srv)
 		if err != nil {
@@ -318,7 +319,7 @@ func (s *schemas) refresh(srv server.Config) func(ctx context.Context, database,
 		if err != nil {
 			return nil, err
 		}
-		return s.parse(server.TableID{Database: database, Name: table}, sql), nil
+		return s.parse(server.TableID{Database: database, Name: table}, sql, opts), nil
 	}
 }
 
