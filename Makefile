@@ -8,15 +8,15 @@ STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-# The packages that need no server. it's own checker is tested among them, by name; it/lint belongs to check.
-UNIT      = $(shell $(GO) list ./... | grep -Ev '/it(/lint)?$$')
-NO_SERVER = ^(TestGolden$$|TestDemo$$|TestChecker|TestCheckWorkload|TestOffsetFile|TestProxy$$)
+# The packages that need no server. it's own checker and the replays are tested among them, by name; it/lint belongs to check.
+UNIT      = $(shell $(GO) list ./... | grep -Ev '/it(/lint|/differential)?$$')
+NO_SERVER = ^(TestGolden|TestI5_Re(play|start)From|TestDifferencesAre|TestReportedCases|TestDemo$$|TestChecker|TestCheckWorkload|TestOffsetFile|TestProxy$$)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test unit it images check bench soak-chaos soak-bigtx clean
+.PHONY: help build demo test unit it images check bench soak-chaos soak-bigtx soak-differential clean
 
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## Build bin/tidemark, one static binary.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/tidemark ./cmd/tidemark
@@ -30,14 +30,19 @@ unit: ## Run only the tests that need no server: unit tests and the replays of r
 	$(GO) test -timeout 5m $(UNIT)
 	$(GO) test -timeout 2m -run '$(NO_SERVER)' ./it
 
-it: images ## Run only the tests with real servers.
-	$(GO) test -timeout 20m -count 1 -v ./it
+it: images ## Run only the tests with real servers, a real Debezium among them.
+	$(GO) test -timeout 25m -count 1 -v ./it
+	$(GO) test -timeout 10m -count 1 -v ./it/differential
 
-images: ## Make sure of a Docker engine, the images of MySQL and Kafka and the jars of Debezium.
+images: ## Make sure of a Docker engine, the images of MySQL, MariaDB and Kafka and the jars of Debezium.
 	@it/images/engine
-	@it/images/mysql >/dev/null
-	@it/images/kafka >/dev/null
-	@it/images/connect >/dev/null
+	@$(MAKE) --no-print-directory -j5 image/mysql image/kafka image/connect image/mariadb-10.11 image/mariadb-11.8
+
+image/mariadb-%:
+	@it/images/mariadb $* >/dev/null
+
+image/%:
+	@it/images/$* >/dev/null
 
 check: ## Check format, vet, staticcheck, modules, imports and comments.
 	@files=$$(gofmt -l . && $(GOFUMPT) -l .); [ -z "$$files" ] || { echo "not formatted (run: $(GOFUMPT) -w .):"; echo "$$files"; exit 1; }
@@ -55,6 +60,9 @@ soak-chaos: images ## Kill Tidemark thirty times under load, with each kind of s
 
 soak-bigtx: images ## Read one transaction of a million rows over a SIGTERM in its middle.
 	TIDEMARK_IT_BIGTX=1000000 $(GO) test -timeout 30m -count 1 -v -run 'TestBigTransaction' ./it
+
+soak-differential: images ## Compare 200,000 records of random SQL with a real Debezium's, from a new seed.
+	TIDEMARK_IT_EVENTS=$${TIDEMARK_IT_EVENTS:-200000} TIDEMARK_IT_SEED=$${TIDEMARK_IT_SEED:-random} $(GO) test -timeout 120m -count 1 -v ./it/differential
 
 clean: ## Remove what was built here (images and jars stay cached).
 	rm -rf bin

@@ -47,8 +47,8 @@ func taggedGTID(t testing.TB, tag string, number int64) []byte {
 	return append(append(append([]byte{}, varint(1)...), varint(uint64(size))...), append(varint(0), fields...)...)
 }
 
-// TestD09_TaggedGTID: a GTID with a tag is in the source block and in the stored set as the server writes it.
-func TestD09_TaggedGTID(t *testing.T) {
+// TestTaggedGTID: a GTID with a tag is in the source block and in the stored set as the server writes it.
+func TestTaggedGTID(t *testing.T) {
 	b := newBinlog("mysql-bin.000001")
 	b.previous(1, 70)
 	b.add(evTaggedGTID, 0, taggedGTID(t, "mytag", 1))
@@ -65,9 +65,9 @@ func TestD09_TaggedGTID(t *testing.T) {
 	}
 }
 
-// TestD11_AnonymousGTID: without GTIDs there is none, neither in the source block nor in the offset, and a restart goes by
+// TestAnonymousGTID: without GTIDs there is none, neither in the source block nor in the offset, and a restart goes by
 // file and position.
-func TestD11_AnonymousGTID(t *testing.T) {
+func TestAnonymousGTID(t *testing.T) {
 	b := anonymousBinlog()
 	b.transaction(func() { b.insert("t", 1, 2) })
 	b.transaction(func() { b.insert("t", 3) })
@@ -81,9 +81,9 @@ func TestD11_AnonymousGTID(t *testing.T) {
 	}
 }
 
-// TestD18_StatementFormat: a change of a captured table that is logged as text stops the stream; it is no DDL. INTVAR, RAND
+// TestStatementFormat: a change of a captured table that is logged as text stops the stream; it is no DDL. INTVAR, RAND
 // and USER_VAR events belong to it and mean nothing by themselves.
-func TestD18_StatementFormat(t *testing.T) {
+func TestStatementFormat(t *testing.T) {
 	write := func(table string) *binlogBuilder {
 		b := numberedBinlog()
 		b.group()
@@ -115,8 +115,8 @@ func (b *binlogBuilder) restarted(file string) {
 	}
 }
 
-// TestD20_ServerKilled: a file that simply ends is followed by the next one, which says that MEMORY tables are empty now.
-func TestD20_ServerKilled(t *testing.T) {
+// TestServerKilled: a file that simply ends is followed by the next one, which says that MEMORY tables are empty now.
+func TestServerKilled(t *testing.T) {
 	b := anonymousBinlog()
 	b.transaction(func() { b.insert("t", 1) })
 	b.restarted("mysql-bin.000002")
@@ -150,8 +150,8 @@ func TestD20_ServerKilled(t *testing.T) {
 	})
 }
 
-// TestD27_Savepoint: SAVEPOINT is no DDL; it counts as an event.
-func TestD27_Savepoint(t *testing.T) {
+// TestSavepoint: SAVEPOINT is no DDL; it counts as an event.
+func TestSavepoint(t *testing.T) {
 	b := numberedBinlog()
 	b.transaction(func() { b.insert("t", 3); b.query("SAVEPOINT `s1`"); b.insert("t", 5) })
 	lines, warnings, err := play(t, b, nil)
@@ -163,9 +163,9 @@ func TestD27_Savepoint(t *testing.T) {
 	}
 }
 
-// TestD29_TemporaryTables: what is done to a temporary table changes no table of the same name, and gives nothing; in old
+// TestTemporaryTables: what is done to a temporary table changes no table of the same name, and gives nothing; in old
 // binlogs its end can stand in a transaction that is rolled back.
-func TestD29_TemporaryTables(t *testing.T) {
+func TestTemporaryTables(t *testing.T) {
 	b := numberedBinlog()
 	b.ddl("CREATE TABLE t (id INT NOT NULL PRIMARY KEY)")
 	b.ddl("CREATE TEMPORARY TABLE t (x INT, y INT)")
@@ -182,8 +182,8 @@ func TestD29_TemporaryTables(t *testing.T) {
 	wantLines(t, lines, []string{"CREATE TABLE t (id INT NOT NULL PRIMARY KEY) → t(id)", "t id", "t id"})
 }
 
-// TestD31_TableIDsComeAgain: an id means what the last TABLE_MAP of its statement says, also after a restart of the server.
-func TestD31_TableIDsComeAgain(t *testing.T) {
+// TestTableIDsComeAgain: an id means what the last TABLE_MAP of its statement says, also after a restart of the server.
+func TestTableIDsComeAgain(t *testing.T) {
 	b := numberedBinlog()
 	insert := func(table string, id uint32) {
 		b.transaction(func() { b.tableMap(100, table); b.rows(evWrite, 100, true, id) })
@@ -199,9 +199,9 @@ func TestD31_TableIDsComeAgain(t *testing.T) {
 	wantRows(t, playFrom(t, b, Config{}, Start{}, true), "t 1", "u 2", "t 3", "u 4", "t 6")
 }
 
-// TestD35_EventTime: with GTIDs the time is that of the transaction's commit on its first server, in microseconds, without
+// TestEventTime: with GTIDs the time is that of the transaction's commit on its first server, in microseconds, without
 // them that of the event's header; also after a restart in the middle of a transaction.
-func TestD35_EventTime(t *testing.T) {
+func TestEventTime(t *testing.T) {
 	for name, begin := range bothBinlogs {
 		t.Run(name, func(t *testing.T) {
 			b := begin()
@@ -239,8 +239,8 @@ func TestD35_EventTime(t *testing.T) {
 	}
 }
 
-// TestB17_VersionedComments: what stands in a version comment is SQL, up to the server's version.
-func TestB17_VersionedComments(t *testing.T) {
+// TestVersionedComments: what stands in a version comment is SQL, up to the server's version.
+func TestVersionedComments(t *testing.T) {
 	b := numberedBinlog()
 	b.ddl("create table t (id int, v int /*!80023 INVISIBLE */) /*!50100 PARTITION BY HASH(id) PARTITIONS 4 */")
 	b.ddl("/*!50003 alter table t add column z int */")
@@ -265,9 +265,9 @@ func TestB17_VersionedComments(t *testing.T) {
 	}
 }
 
-// TestB26_DropSeveralRecreateOne: a statement that drops four tables gives four records, and the one that is made again has
+// TestDropSeveralRecreateOne: a statement that drops four tables gives four records, and the one that is made again has
 // its new columns.
-func TestB26_DropSeveralRecreateOne(t *testing.T) {
+func TestDropSeveralRecreateOne(t *testing.T) {
 	b := numberedBinlog()
 	for i := 1; i <= 4; i++ {
 		b.ddl(fmt.Sprintf("create table t%d (id int primary key)", i))

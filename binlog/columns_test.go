@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestC31_ManyColumns: nulls are in the right places beyond the first byte of the bitmap, in tables of up to 4,096
+// TestManyColumns: nulls are in the right places beyond the first byte of the bitmap, in tables of up to 4,096
 // columns, and no row is lost, also when its last column is NULL. The binlog is a MySQL 9.7's.
-func TestC31_ManyColumns(t *testing.T) {
+func TestManyColumns(t *testing.T) {
 	var got []string
 	cfg := Config{Captured: func(database, _ string) bool { return database == "wd" }}
 	if err := eachRow(t, cfg, recorded(t, "columns"), func(r *Rows) {
@@ -76,10 +76,10 @@ func TestNamesInAnyScript(t *testing.T) {
 	}
 }
 
-// TestD03_D06_CompressedTransactionsAndStatements reads compressed and plain transactions in turn, with the statements'
+// TestCompressedTransactionsAndStatements reads compressed and plain transactions in turn, with the statements'
 // texts in the binlog or not. A text belongs to its own statement, whatever its length, counts as an event for the
 // offset, and is given out only to who asks for it.
-func TestD03_D06_CompressedTransactionsAndStatements(t *testing.T) {
+func TestCompressedTransactionsAndStatements(t *testing.T) {
 	path := recorded(t, "transactions")
 	for _, queries := range []bool{false, true} {
 		var got []string

@@ -2,8 +2,10 @@ package binlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tidemark-cdc/tidemark/offset"
 	"github.com/tidemark-cdc/tidemark/schema"
@@ -39,7 +41,8 @@ func (a *assembler) ddlInside(ctx context.Context, h header, q queryEvent) (Even
 	if err := a.apply(ctx, q, statement{kind: kindDDL}, &change); err != nil {
 		return nil, err
 	}
-	if a.silent() || a.skipping || len(change.Changes) == 0 && len(change.Tables) == 0 {
+	// It stands in front of the rows, so it has been given out if some of them have.
+	if a.silent() || a.skipping || a.pass.left() > 0 || len(change.Changes) == 0 && len(change.Tables) == 0 {
 		return nil, nil
 	}
 	change.Offset = here
@@ -64,7 +67,7 @@ func (a *assembler) apply(ctx context.Context, q queryEvent, s statement, change
 	if a.silent() {
 		st.Form = schema.ShowCreateForm
 	} else {
-		a.versions.begin(a.defs.catalog)
+		a.versions.begin(a.defs)
 	}
 	catalog := a.defs.catalog
 	changes, unknown, err := catalog.Apply(st)
@@ -79,8 +82,11 @@ func (a *assembler) apply(ctx context.Context, q queryEvent, s statement, change
 	case err != nil && s.kind == kindDDL && a.ahead(change.Record): // what it does is done already: no wonder that it cannot be done again
 		changes = catalog.Skipped(st)
 	case err != nil:
-		changes = a.unparseable(st, s, unknown, err)
+		if changes, touched, err = a.unparseable(ctx, st, s, unknown, err); err != nil {
+			return err
+		}
 	default:
+		a.confirm(st, changes, change.Record)
 		touched = a.beforeCatalog(touched, changes, change.Record)
 		if err := a.ask(ctx, unknown, changes); err != nil {
 			return err
@@ -123,18 +129,27 @@ func (a *assembler) ask(ctx context.Context, unknown []schema.TableName, changes
 }
 
 // unparseable goes on behind a statement that could not be understood: with column names in the binlog it costs no more
-// than what only definitions say. It returns the records of a statement that is to be skipped.
-func (a *assembler) unparseable(st schema.Statement, s statement, about []schema.TableName, cause error) []schema.SchemaChange {
+// than what only definitions say. It returns the records of a statement that is to be skipped, and the tables whose
+// definitions do not hold any more.
+func (a *assembler) unparseable(ctx context.Context, st schema.Statement, s statement, about []schema.TableName, cause error) (changes []schema.SchemaChange, touched []schema.TableName, err error) {
 	if s.kind != kindDDL {
-		return nil
+		return nil, nil, nil
 	}
 	ddl := lostDDL{where: at(a.file, a.start), sql: st.SQL, err: cause}
 	for _, t := range about {
 		if a.skipDDL && !a.named(t) {
 			continue // TABLE_MAP's types are all that is compared then
 		}
+		if a.defs.at(t.Database, t.Table) != nil {
+			touched = append(touched, t)
+		}
 		a.defs.lose(tableName{t.Database, t.Table}, ddl)
 		a.tables.changed(t.Database, t.Table)
+		if !a.named(t) && !a.silent() && a.captured(t.Database, t.Table) { // now, so that the next start knows it, too
+			if _, err := a.defs.recover(ctx, t.Database, t.Table); err != nil && !errors.Is(err, errUntold) {
+				return nil, nil, a.errorf(err, t.Database+"."+t.Table)
+			}
+		}
 	}
 	if !a.warnedDDL && !a.silent() {
 		a.warnedDDL = true
@@ -142,19 +157,20 @@ func (a *assembler) unparseable(st schema.Statement, s statement, about []schema
 			"Others like it are not reported: %v", ddl.where, cause))
 	}
 	if a.skipDDL {
-		return a.defs.catalog.Skipped(st)
+		changes = a.defs.catalog.Skipped(st)
 	}
-	return nil
+	return changes, touched, nil
 }
 
 // named says whether the binlog names the columns of a table, as far as that has been seen.
 func (a *assembler) named(t schema.TableName) bool {
+	key := a.defs.key(t.Database, t.Table)
 	for _, v := range a.tables.newest {
-		if v.database == t.Database && v.name == t.Table {
+		if a.defs.key(v.database, v.name) == key {
 			return v.named
 		}
 	}
-	return true
+	return !a.tables.unnamed
 }
 
 // mentioned finds the names and words in a statement, without understanding it.
@@ -187,6 +203,44 @@ func (a *assembler) ahead(here offset.Offset) bool {
 	return true
 }
 
+// aheadHere is ahead at the event being handled.
+func (a *assembler) aheadHere() bool {
+	if a.catalogAt.File == "" {
+		return false
+	}
+	here := offset.Offset{File: a.file, Pos: a.start}
+	if a.gtids {
+		here.GTIDs = a.set
+	}
+	return a.ahead(here)
+}
+
+// confirm notes which tables are known by a statement of the stream although the definitions are ahead.
+func (a *assembler) confirm(st schema.Statement, changes []schema.SchemaChange, here offset.Offset) {
+	if !a.ahead(here) {
+		return
+	}
+	if a.tables.confirmed == nil {
+		a.tables.confirmed = make(map[tableName]bool)
+	}
+	confirmed := a.tables.confirmed
+	for _, c := range changes {
+		for _, change := range c.Changes {
+			key := a.defs.key(change.Database, change.Table)
+			switch {
+			case change.Kind == schema.CreateTable: // one that is LIKE another is no better known than that
+				confirmed[key] = change.Definition != nil && !slices.ContainsFunc(mentioned(st), func(word string) bool { return strings.EqualFold(word, "LIKE") })
+			case change.Kind == schema.DropTable:
+				delete(confirmed, key)
+			case change.PreviousTable != "":
+				previous := a.defs.key(change.PreviousDatabase, change.PreviousTable)
+				confirmed[key] = confirmed[previous]
+				delete(confirmed, previous)
+			}
+		}
+	}
+}
+
 // beforeCatalog keeps definitions that hold only from a later position on: those that were read from the server when the
 // stream had not come so far. They already have what an ALTER TABLE does. It returns what is left of touched.
 func (a *assembler) beforeCatalog(touched []schema.TableName, changes []schema.SchemaChange, here offset.Offset) []schema.TableName {
@@ -196,7 +250,10 @@ func (a *assembler) beforeCatalog(touched []schema.TableName, changes []schema.S
 	for _, c := range changes {
 		for _, change := range c.Changes {
 			name := schema.TableName{Database: change.Database, Table: change.Table}
-			def := a.versions.first(name)
+			if a.tables.confirmed[a.defs.key(change.Database, change.Table)] {
+				continue
+			}
+			def := a.versions.first(a.defs.key(change.Database, change.Table))
 			if def != nil && change.Kind == schema.AlterTable && change.PreviousTable == "" {
 				a.defs.adopt(name.Database, name.Table, def)
 				touched = slices.DeleteFunc(touched, func(t schema.TableName) bool { return t == name })

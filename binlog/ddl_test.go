@@ -282,7 +282,7 @@ func TestI11_StoredTables(t *testing.T) {
 			}
 			// What lies before the offset that is stored is left out.
 			r.Stored(changes[1].Offset)
-			left := r.asm.versions.add(schema.TableName{Database: "db", Table: "t"}, schema.StoredVersion{File: "mysql-bin.000009", Pos: 4})
+			left := r.asm.versions.add(tableName{"db", "t"}, schema.TableName{Database: "db", Table: "t"}, schema.StoredVersion{File: "mysql-bin.000009", Pos: 4})
 			if len(left.Versions) != 3 || left.Versions[0].Pos != changes[1].Offset.Pos {
 				t.Errorf("left %+v", left.Versions)
 			}

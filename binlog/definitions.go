@@ -2,7 +2,9 @@ package binlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/tidemark-cdc/tidemark/schema"
 )
@@ -13,6 +15,7 @@ type definitions struct {
 	catalog *schema.Catalog
 	ask     func(ctx context.Context, database, table string) (*schema.Definition, error) // Config.Refresh
 	history bool                                                                          // a schema history was given
+	fold    bool                                                                          // Config.IgnoreCase
 
 	lost map[tableName]lostDDL // tables that a statement has changed in a way that nobody can tell
 	// unchanged reads ahead and says whether nothing has changed a table from the present position up to the end of the
@@ -24,6 +27,14 @@ type definitions struct {
 type lostDDL struct {
 	where, sql string
 	err        error
+}
+
+// key is a table's name as maps have it.
+func (d *definitions) key(database, table string) tableName {
+	if d.fold {
+		return tableName{strings.ToLower(database), strings.ToLower(table)}
+	}
+	return tableName{database, table}
 }
 
 // known says that somebody could tell definitions. If nobody can, their absence is no surprise.
@@ -51,7 +62,7 @@ func (d *definitions) refresh(ctx context.Context, database, table string) (*sch
 // not name its columns: the present one, if nothing has changed the table since. It returns nil when there was no such
 // statement.
 func (d *definitions) recover(ctx context.Context, database, table string) (*schema.Definition, error) {
-	ddl, lost := d.lost[tableName{database, table}]
+	ddl, lost := d.lost[d.key(database, table)]
 	if !lost {
 		return nil, nil
 	}
@@ -59,8 +70,8 @@ func (d *definitions) recover(ctx context.Context, database, table string) (*sch
 		"; or name a schema history that has the statement (schema.history.internal.*); " +
 		"or schema.history.internal.skip.unparseable.ddl=true, if the statement did not change the table's columns"
 	stop := func(why string) error {
-		return fmt.Errorf("the columns of the table are not known here, because the binlog does not name them (binlog_row_metadata=MINIMAL) and a statement at %s was not understood: %s (%w), and %s. %s",
-			ddl.where, abridge(ddl.sql), ddl.err, why, ways)
+		return fmt.Errorf("the columns of the table are not known here%w, because the binlog does not name them (binlog_row_metadata=MINIMAL) and a statement at %s was not understood: %s (%w), and %s. %s",
+			errUntold, ddl.where, abridge(ddl.sql), ddl.err, why, ways)
 	}
 	if d.ask == nil || d.unchanged == nil {
 		return nil, stop("there is no server to ask")
@@ -82,12 +93,15 @@ func (d *definitions) recover(ctx context.Context, database, table string) (*sch
 	return def, nil
 }
 
+// errUntold is in the errors of recover that say that nobody can tell. It has no text of its own.
+var errUntold = errors.New("")
+
 // adopt takes a definition for that of this position; nil: it is not known.
 func (d *definitions) adopt(database, table string, def *schema.Definition) {
 	if d.catalog != nil {
 		d.catalog.Set(database, table, def)
 	}
-	delete(d.lost, tableName{database, table})
+	delete(d.lost, d.key(database, table))
 }
 
 // lose notes that a statement has changed a table in a way that nobody can tell.
@@ -96,7 +110,7 @@ func (d *definitions) lose(t tableName, ddl lostDDL) {
 	if d.lost == nil {
 		d.lost = make(map[tableName]lostDDL)
 	}
-	d.lost[t] = ddl
+	d.lost[d.key(t.database, t.table)] = ddl
 }
 
 // tables names the tables of a database that have a definition, in no order.

@@ -217,10 +217,10 @@ func imageConfig(t testing.TB, tables ...string) Config {
 	}
 }
 
-// TestD16_MissingColumnsOfAnInsertHaveTheirDefaults: each table has a row that was written with all columns, by itself
+// TestMissingColumnsOfAnInsertHaveTheirDefaults: each table has a row that was written with all columns, by itself
 // all defaults, and then the same written with binlog_row_image=MINIMAL. The cells must be the same, whether the
 // definition is that of SHOW CREATE TABLE or of the CREATE TABLE in the binlog.
-func TestD16_MissingColumnsOfAnInsertHaveTheirDefaults(t *testing.T) {
+func TestMissingColumnsOfAnInsertHaveTheirDefaults(t *testing.T) {
 	t.Run("SHOW CREATE TABLE", func(t *testing.T) { compareDefaults(t, imageConfig(t, "e", "d"), eachRowOf) })
 	t.Run("CREATE TABLE", func(t *testing.T) {
 		cfg := imageConfig(t, "e", "d")
@@ -262,10 +262,10 @@ func compareDefaults(t *testing.T, cfg Config, each func(testing.TB, Config, str
 	}
 }
 
-// TestD16_MissingColumnsOfUpdatesAndDeletes: what is nowhere is unavailable, what the before image has is in the after
+// TestMissingColumnsOfUpdatesAndDeletes: what is nowhere is unavailable, what the before image has is in the after
 // image, too. The row images are the server's: MINIMAL has the key before and the changed columns after, NOBLOB all but
 // TEXT and BLOB columns that were not changed. A JSON document that was not changed, or only in part, is whole.
-func TestD16_MissingColumnsOfUpdatesAndDeletes(t *testing.T) {
+func TestMissingColumnsOfUpdatesAndDeletes(t *testing.T) {
 	var got []string
 	err := eachRowOf(t, imageConfig(t, "s", "z", "nk", "p", "np", "h"), recorded(t, "row-images"), func(r *Rows) {
 		line := r.Table.Name + " " + imageText(t, r.Table, r.Before) + " > " + imageText(t, r.Table, r.After)
@@ -319,8 +319,8 @@ func TestD16_MissingColumnsOfUpdatesAndDeletes(t *testing.T) {
 	}
 }
 
-// TestD16_RowImagesThatCannotBeCompleted: the error names position, thread, table, column and SQL.
-func TestD16_RowImagesThatCannotBeCompleted(t *testing.T) {
+// TestRowImagesThatCannotBeCompleted: the error names position, thread, table, column and SQL.
+func TestRowImagesThatCannotBeCompleted(t *testing.T) {
 	for table, want := range map[string][]string{
 		"i": {"im.i", "column n is not in the row image", "thread ", "KILL ", "SET PERSIST binlog_row_image=FULL", "mysql-bin.000001:"},
 		"q": {"im.q", "row 0", "column j", "PARTIAL_JSON", "SET PERSIST binlog_row_image=FULL"},

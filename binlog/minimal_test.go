@@ -112,9 +112,9 @@ func capturing(defs *definitions) *tables {
 	return &tables{captured: func(_, _ string) bool { return true }, defs: defs}
 }
 
-// TestB19_HiddenAlterWithMinimalMetadataIsFound: an ALTER with sql_log_bin=0 changes what TABLE_MAP says about types, and
+// TestHiddenAlterWithMinimalMetadataIsFound: an ALTER with sql_log_bin=0 changes what TABLE_MAP says about types, and
 // nobody may take the old names for the new columns.
-func TestB19_HiddenAlterWithMinimalMetadataIsFound(t *testing.T) {
+func TestHiddenAlterWithMinimalMetadataIsFound(t *testing.T) {
 	const people = "CREATE TABLE `t` (`id` int NOT NULL, `age` int DEFAULT NULL, `name` varchar(20) DEFAULT NULL, PRIMARY KEY (`id`)) DEFAULT CHARSET=utf8mb4"
 	for _, c := range []struct {
 		name, sql string
@@ -146,10 +146,10 @@ func TestB19_HiddenAlterWithMinimalMetadataIsFound(t *testing.T) {
 	}
 }
 
-// TestD33_MetadataSwitchedToMinimal: a server that stops to name columns in mid-stream changes nothing, whether the
+// TestMetadataSwitchedToMinimal: a server that stops to name columns in mid-stream changes nothing, whether the
 // definition is known by a statement or only by the TABLE_MAP before. What cannot be known is an error, and labels never
 // become numbers.
-func TestD33_MetadataSwitchedToMinimal(t *testing.T) {
+func TestMetadataSwitchedToMinimal(t *testing.T) {
 	types, meta := []byte{typeLongLong, typeString, typeString, typeVarchar}, []byte{typeEnum, 1, typeSet, 1, 10, 0}
 	// Signs and character sets, as MySQL 8.0 has them in MINIMAL, too; then names, labels and the key.
 	some := []byte{metaSignedness, 1, 0x80, metaDefaultCharset, 1, 8}
@@ -191,8 +191,8 @@ func TestD33_MetadataSwitchedToMinimal(t *testing.T) {
 	}
 }
 
-// TestB22_InvisibleColumnsAreInTheRow: a generated invisible key and invisible columns are columns like others, and the key.
-func TestB22_InvisibleColumnsAreInTheRow(t *testing.T) {
+// TestInvisibleColumnsAreInTheRow: a generated invisible key and invisible columns are columns like others, and the key.
+func TestInvisibleColumnsAreInTheRow(t *testing.T) {
 	cfg := Config{Captured: func(_, table string) bool { return table == "t_gipk" || table == "t_gen" }}
 	var got []string
 	if err := eachRow(t, cfg, goldenBinlog(t, "types-default"), func(r *Rows) {

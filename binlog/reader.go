@@ -42,7 +42,7 @@ func newReader(cfg Config, raw rawStream) (*Reader, error) {
 	if cfg.Catalog == nil {
 		cfg.Catalog = schema.NewCatalog(schema.CatalogOptions{Captured: cfg.Captured})
 	}
-	defs := &definitions{catalog: cfg.Catalog, ask: cfg.Refresh, history: len(cfg.History) > 0}
+	defs := &definitions{catalog: cfg.Catalog, ask: cfg.Refresh, history: len(cfg.History) > 0, fold: cfg.IgnoreCase}
 	r := &Reader{raw: raw}
 	r.asm = assembler{
 		captured:     cfg.Captured,

@@ -21,8 +21,10 @@ type liveAgain struct {
 	asm     *assembler
 }
 
-func (l *liveAgain) dump(ctx context.Context, from server.DumpFrom) (rawStream, error) {
-	stream, err := l.conn.Dump(ctx, server.DumpRequest{ServerID: l.replica.ServerID, Identity: l.replica.Name, From: from, Beside: true, Queries: l.asm.queries})
+func (l *liveAgain) dump(ctx context.Context, from server.DumpFrom, toEnd bool) (rawStream, error) {
+	stream, err := l.conn.Dump(ctx, server.DumpRequest{
+		ServerID: l.replica.ServerID, Identity: l.replica.Name, From: from, Beside: true, ToEnd: toEnd, Queries: l.asm.queries,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -46,14 +48,14 @@ func (l *liveAgain) reopen(ctx context.Context, p offset.Prepared) (rawStream, b
 	if !from.ByGTID && p.Server != l.server {
 		return nil, false, fmt.Errorf("they stand in the binlog of the server with server_uuid %s, and this one is %s: %w; %s", p.Server, l.server, server.ErrOtherServer, xaWaysOut(p.XID))
 	}
-	stream, err := l.dump(ctx, from)
+	stream, err := l.dump(ctx, from, false)
 	return stream, true, err
 }
 
 // unchanged reads from the present position to the end of the server's binlog, and says whether no statement on the way
-// mentions the table.
+// mentions the table. The server says where that is: on a busy one a stream that waits for more would never be idle.
 func (l *liveAgain) unchanged(ctx context.Context, _, table string) (bool, error) {
-	stream, err := l.dump(ctx, server.DumpFrom{File: l.asm.file, Pos: l.asm.next, Origin: server.Stored})
+	stream, err := l.dump(ctx, server.DumpFrom{File: l.asm.file, Pos: l.asm.next, Origin: server.Stored}, true)
 	if err != nil {
 		return false, err
 	}

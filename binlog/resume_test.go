@@ -208,8 +208,101 @@ func TestI5_ThreadAndTimeProveATransaction(t *testing.T) {
 	wantError(t, playFrom(t, b, Config{ServerUUID: "you"}, Start{Offset: &o}, true).err, "says that a transaction begins at mysql-bin.000001:")
 }
 
-// TestA20_SameFileNameOtherServer: an offset of another server is refused without GTIDs.
-func TestA20_SameFileNameOtherServer(t *testing.T) {
+// TestI5_GTIDGivenTwice: a server that has lost the end of its binlog gives the GTID of the open transaction to another one.
+// Nothing of that is skipped: the commit time tells, and on the same server it is an error.
+func TestI5_GTIDGivenTwice(t *testing.T) {
+	one, two := numberedBinlog(), shifted()
+	for _, b := range []*binlogBuilder{one, two} {
+		sevenRows(b, b == two)
+		b.xa("x1", false, func() { b.insert("t", 8, 9) })
+		b.decide("COMMIT", "x1")
+	}
+	all := playFrom(t, one, Config{ServerUUID: "one", Filters: "f"}, Start{}, true)
+	was := func(o offset.Offset) *offset.Offset {
+		side, open := *o.Side, *o.Side.Open
+		open.CommitMicros--
+		side.Open = &open
+		o.Side = &side
+		return &o
+	}
+	wantError(t, playFrom(t, one, Config{ServerUUID: "one", Filters: "f"}, Start{Offset: was(all.offsets[2])}, true).err,
+		"1700000001234567 µs) is not the one of the stored offset (thread 42, 1700000001234566 µs)")
+	for i, from := range map[int]int{2: 0, 7: 7} {
+		b := two
+		if from > 0 { // what was prepared is read again by its position
+			b = one
+		}
+		got := playFrom(t, b, Config{ServerUUID: "two", Filters: "f"}, Start{Offset: was(all.offsets[i])}, false)
+		wantRows(t, got, all.rows[from:]...)
+		if w := strings.Join(got.warnings, "\n"); !strings.Contains(w, "is sent again from its beginning: it was committed at 1700000001234567 µs here") {
+			t.Errorf("warnings %q", w)
+		}
+	}
+}
+
+// TestI5_TableMadeInTheOpenTransaction: of CREATE TABLE … SELECT a restart between its rows gives out only the rest of them,
+// on another server too.
+func TestI5_TableMadeInTheOpenTransaction(t *testing.T) {
+	build := func(b *binlogBuilder) *binlogBuilder {
+		b.transaction(func() {
+			b.query("CREATE TABLE t (id INT NOT NULL) START TRANSACTION")
+			b.insert("t", 1)
+			b.insert("t", 2)
+		})
+		return b
+	}
+	all := playFrom(t, build(numberedBinlog()), Config{ServerUUID: "one", Filters: "f"}, Start{}, true)
+	wantRows(t, all, "t 1", "t 2")
+	for server, b := range map[string]*binlogBuilder{"one": numberedBinlog(), "two": shifted()} {
+		lines, _, err := readTables(t, build(b), Config{ServerUUID: server, Filters: "f"}, Start{Offset: &all.offsets[0]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := strings.Join(lines, "\n"); strings.Contains(text, "CREATE") || !strings.HasSuffix(text, "t id") {
+			t.Errorf("server %s: %q", server, lines)
+		}
+	}
+}
+
+// mariaTransaction writes a transaction as MariaDB does, of one statement for each id; with ANNOTATE_ROWS only for those who
+// ask for it.
+func (b *binlogBuilder) mariaTransaction(annotated bool, ids ...uint32) {
+	body := append(binary.LittleEndian.AppendUint64(nil, uint64(b.numbered)), make([]byte, 4+1+6)...)
+	b.numbered++
+	b.add(evMariaGTID, 0, body)
+	for _, id := range ids {
+		if annotated {
+			b.add(evAnnotateRows, 0, []byte("insert"))
+		}
+		b.insert("t", id)
+	}
+	b.xid()
+}
+
+// TestI5_MariaDBWithAndWithoutStatements: a MariaDB sends the texts of statements only to those who ask, so the numbers of
+// events in a stored offset mean others when include.query was changed since. Its rows are counted then.
+func TestI5_MariaDBWithAndWithoutStatements(t *testing.T) {
+	build := func(annotated bool) *binlogBuilder {
+		b := newBinlog("maria-bin.000001")
+		b.add(evMariaGTIDList, 0, make([]byte, 4))
+		b.numbered = 1
+		b.mariaTransaction(annotated, 1, 2, 3, 4, 5, 6, 7)
+		b.mariaTransaction(annotated, 8)
+		return b
+	}
+	cfg := Config{ServerUUID: "me", Filters: "f"}
+	for _, before := range []bool{false, true} {
+		cfg.IncludeQuery = before
+		all := playFrom(t, build(before), cfg, Start{}, true)
+		cfg.IncludeQuery = !before
+		for i, o := range all.offsets[:7] {
+			wantRows(t, playFrom(t, build(!before), cfg, Start{Offset: &o}, true), all.rows[i+1:]...)
+		}
+	}
+}
+
+// TestSameFileNameOtherServer: an offset of another server is refused without GTIDs.
+func TestSameFileNameOtherServer(t *testing.T) {
 	o := offset.Offset{File: "mysql-bin.000003", Pos: 500, Side: &offset.Side{Server: "one"}}
 	err := sameServer("db:3306", &server.Info{UUID: "two", GTIDMode: "OFF"}, o)
 	if !errors.Is(err, server.ErrOtherServer) {

@@ -14,6 +14,7 @@ func (a *assembler) tableMap(ctx context.Context, body []byte) error {
 		return nil
 	}
 	a.tables.maria = a.format.mariaDB
+	a.tables.ahead = a.aheadHere()
 	if err := a.tables.add(ctx, fixedInt(body[:id]), body[id+2:], a.file, a.start); err != nil {
 		return a.errorf(err, "")
 	}

@@ -42,6 +42,10 @@ type Config struct {
 	Catalog   *schema.Catalog
 	CatalogAt offset.Offset
 
+	// IgnoreCase says that names of tables and databases are compared without case (lower_case_table_names is not 0), as
+	// Catalog does then: statements write them in any way.
+	IgnoreCase bool
+
 	// History is an adopted Debezium schema history in its order. Entries up to the start position are put into the
 	// catalog before anything is read; what one of the others says holds from its position on, whatever the statement
 	// there says (I10, I11).

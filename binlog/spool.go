@@ -3,6 +3,7 @@ package binlog
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -18,16 +19,19 @@ type spool struct {
 
 	memory int // in use
 	file   *os.File
-	name   string     // of file, if it could not be taken away
-	onDisk []*spooled // what lies in file
+	name   string    // of file, if it could not be taken away
+	size   int64     // of file
+	free   []stretch // of file, in order, no two of them side by side and none at its end
 	frame  []byte
 }
 
+// stretch is a piece of the file.
+type stretch struct{ off, size int64 }
+
 // spooled is one sequence of events. It is written to its end before the next one is begun.
 type spooled struct {
-	memory    []byte // what comes after the part on disk
-	off, size int64  // the part on disk
-	frames    int
+	memory []byte    // what comes after the part on disk
+	disk   []stretch // the part on disk, in order
 }
 
 const (
@@ -53,7 +57,6 @@ func (s *spool) append(to *spooled, pos int64, h header, body []byte) error {
 	s.frame = binary.LittleEndian.AppendUint32(s.frame, h.server)
 	s.frame = binary.LittleEndian.AppendUint16(s.frame, h.flags)
 	to.memory = append(append(to.memory, s.frame...), body...)
-	to.frames++
 	s.memory += frameHead + len(body)
 	if s.memory <= s.limit || len(to.memory) < spoolChunk && s.memory <= s.limit+spoolChunk {
 		return nil
@@ -73,26 +76,57 @@ func (s *spool) spill(to *spooled) error {
 			s.name = f.Name()
 		}
 	}
-	if to.size == 0 {
-		to.off = s.end()
-		s.onDisk = append(s.onDisk, to)
-	}
-	if _, err := s.file.WriteAt(to.memory, to.off+to.size); err != nil {
+	at := s.place(int64(len(to.memory)))
+	if _, err := s.file.WriteAt(to.memory, at.off); err != nil {
+		s.giveBack(at)
 		return fmt.Errorf("XA spool: %w", err)
 	}
-	to.size += int64(len(to.memory))
+	if n := len(to.disk); n > 0 && to.disk[n-1].off+to.disk[n-1].size == at.off {
+		to.disk[n-1].size += at.size
+	} else {
+		to.disk = append(to.disk, at)
+	}
 	s.memory -= len(to.memory)
 	to.memory = nil
 	return nil
 }
 
-// end is where nothing lies any more behind in the file.
-func (s *spool) end() int64 {
-	end := int64(0)
-	for _, o := range s.onDisk {
-		end = max(end, o.off+o.size)
+// place takes a free piece of the file, the first that is large enough: there are always transactions that are undecided, so
+// that what the others leave would never be at the end of the file.
+func (s *spool) place(size int64) stretch {
+	for i := range s.free {
+		f := &s.free[i]
+		at := stretch{f.off, size}
+		switch {
+		case f.size < size:
+			continue
+		case f.size == size:
+			s.free = slices.Delete(s.free, i, i+1)
+		default:
+			f.off, f.size = f.off+size, f.size-size
+		}
+		return at
 	}
-	return end
+	s.size += size
+	return stretch{s.size - size, size}
+}
+
+// giveBack frees a piece of the file.
+func (s *spool) giveBack(at stretch) {
+	i, _ := slices.BinarySearchFunc(s.free, at.off, func(f stretch, off int64) int { return cmp.Compare(f.off, off) })
+	s.free = slices.Insert(s.free, i, at)
+	if next := i + 1; next < len(s.free) && at.off+at.size == s.free[next].off {
+		s.free[i].size += s.free[next].size
+		s.free = slices.Delete(s.free, next, next+1)
+	}
+	if before := i - 1; before >= 0 && s.free[before].off+s.free[before].size == at.off {
+		s.free[before].size += s.free[i].size
+		s.free = slices.Delete(s.free, i, i+1)
+	}
+	if n := len(s.free) - 1; s.free[n].off+s.free[n].size == s.size {
+		s.size = s.free[n].off
+		s.free = s.free[:n]
+	}
 }
 
 // release gives up a sequence; nil is allowed.
@@ -102,13 +136,18 @@ func (s *spool) release(o *spooled) {
 	}
 	s.memory -= len(o.memory)
 	o.memory = nil
-	i := slices.Index(s.onDisk, o)
-	if i < 0 {
+	if len(o.disk) == 0 {
 		return
 	}
-	s.onDisk = slices.Delete(s.onDisk, i, i+1)
-	// A file that is too long costs only space, which the next end of a transaction gives back.
-	_ = s.file.Truncate(s.end())
+	size := s.size
+	for _, at := range o.disk {
+		s.giveBack(at)
+	}
+	o.disk = nil
+	if s.size < size {
+		// A file that is too long costs only space, which the next end of a transaction gives back.
+		_ = s.file.Truncate(s.size)
+	}
 }
 
 // close frees the file.
@@ -120,7 +159,7 @@ func (s *spool) close() {
 		}
 		s.file, s.name = nil, ""
 	}
-	s.onDisk, s.memory = nil, 0
+	s.size, s.free, s.memory = 0, nil, 0
 }
 
 // spoolReader reads a sequence from its beginning.
@@ -132,8 +171,12 @@ type spoolReader struct {
 // read begins to read a sequence, which must not be written to or released meanwhile.
 func (s *spool) read(o *spooled) *spoolReader {
 	var in io.Reader = bytes.NewReader(o.memory)
-	if o.size > 0 {
-		in = io.MultiReader(io.NewSectionReader(s.file, o.off, o.size), in)
+	if len(o.disk) > 0 {
+		parts := make([]io.Reader, 0, len(o.disk)+1)
+		for _, at := range o.disk {
+			parts = append(parts, io.NewSectionReader(s.file, at.off, at.size))
+		}
+		in = io.MultiReader(append(parts, in)...)
 	}
 	return &spoolReader{in: bufio.NewReaderSize(in, spoolChunk)}
 }

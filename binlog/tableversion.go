@@ -36,6 +36,13 @@ type tables struct {
 	defs     *definitions
 	log      *zap.Logger
 	maria    bool // the binlog is a MariaDB's
+	ahead    bool // definitions were read from the server at a later position: see confirmed
+
+	// confirmed are the tables whose CREATE TABLE has come by while the definitions were ahead: what is known of them is
+	// what they are here. What is known of others may hold only later.
+	confirmed map[tableName]bool
+
+	unnamed bool // the version of a captured table that was made last has no column names
 
 	newest map[string]*version // by the bytes `length db 0 length table 0` of the TABLE_MAP
 	open   []openTable         // ids mapped since the last end of a statement: few, so a list
@@ -125,6 +132,7 @@ func (t *tables) version(ctx context.Context, raw []byte, prev *version, where s
 	}
 	v.shape += len(raw) - len(rest)
 	v.named = has.has(metaColumnName)
+	t.unnamed = !v.named
 	if v.cells, v.err = compileCells(v.table); v.err != nil {
 		return v, nil
 	}
@@ -133,6 +141,9 @@ func (t *tables) version(ctx context.Context, raw []byte, prev *version, where s
 		before = prev.table
 	}
 	def := t.defs.at(v.database, v.name)
+	if t.ahead && !v.named && !t.confirmed[t.defs.key(v.database, v.name)] {
+		def = nil // nothing in the binlog would show that it does not hold yet
+	}
 	v.def = def
 	if t.maria && isSequence(v.table, v.named, def) {
 		t.log.Info("a sequence is not captured", zap.String("sequence", v.database+"."+v.name), zap.String("at", where))
@@ -220,10 +231,19 @@ func (v *version) complete(has metadata, def *schema.Definition, prev *version) 
 // changed tells that a statement has changed a table in a way that nobody can tell: what is known of its columns no longer
 // holds for a TABLE_MAP that does not name them.
 func (t *tables) changed(database, table string) {
+	key := t.defs.key(database, table)
 	for _, v := range t.newest {
-		if v.database == database && v.name == table {
+		if t.defs.key(v.database, v.name) == key {
 			v.altered = true
 		}
+	}
+}
+
+// dropped forgets a table that is gone.
+func (t *tables) dropped(name schema.TableName, key tableName) {
+	for _, n := range [2]tableName{{name.Database, name.Table}, key} {
+		id := append(append([]byte{byte(len(n.database))}, n.database...), 0, byte(len(n.table)))
+		delete(t.newest, string(append(append(id, n.table...), 0)))
 	}
 }
 

@@ -107,7 +107,7 @@ func (a *assembler) transactionID(id offset.GTID, micros int64) {
 	a.foreign = a.sources != nil && !a.sourceRows && !a.sourceCounts(id)
 }
 
-// counts4 says whether the source of a GTID counts (Config.GTIDSources).
+// sourceCounts says whether the source of a GTID counts (Config.GTIDSources).
 func (a *assembler) sourceCounts(id offset.GTID) bool {
 	id.Number = 0
 	ok, known := a.known[id]

@@ -1,7 +1,6 @@
 package binlog
 
 import (
-	"slices"
 	"sync/atomic"
 
 	"github.com/tidemark-cdc/tidemark/offset"
@@ -10,21 +9,40 @@ import (
 
 // storedTables are the versions of what a statement has changed, for the schema store.
 func (a *assembler) storedTables(touched []schema.TableName) []schema.StoredTable {
-	var stored []schema.StoredTable
-	for i, name := range touched {
-		if slices.Contains(touched[:i], name) {
+	if len(touched) == 0 {
+		return nil
+	}
+	stored := a.versions.forget()
+	seen := make(map[tableName]bool, len(touched))
+	for _, name := range touched {
+		key := a.defs.key(name.Database, name.Table)
+		if seen[key] {
 			continue
 		}
+		seen[key] = true
 		v := a.defs.catalog.Version(name)
 		v.File, v.Pos = a.file, a.next
 		if a.gtids {
 			set := a.set
+			if a.sources != nil { // of those that do not count another server may know less
+				set = set.Filter(a.sources)
+			}
 			if a.pending {
 				set = set.Add(a.gtid)
 			}
 			v.GTIDs = set.String()
 		}
-		stored = append(stored, a.versions.add(name, v))
+		stored = append(stored, a.versions.add(key, name, v))
+		_, lost := a.defs.lost[key]
+		switch {
+		case v.Definition != nil:
+			delete(a.defs.lost, key)
+		case name.Table != "":
+			a.versions.dropped = append(a.versions.dropped, key)
+			if !lost { // of a lost one the next version may still need what it was
+				a.tables.dropped(name, key)
+			}
+		}
 	}
 	return stored
 }
@@ -32,41 +50,67 @@ func (a *assembler) storedTables(touched []schema.TableName) []schema.StoredTabl
 // versions keeps the versions of tables as a schema store has them. What they begin with is the catalog before the first
 // statement.
 type versions struct {
-	tables map[schema.TableName]*schema.StoredTable
-	saved  atomic.Pointer[offset.Offset] // stored last, as far as it was told
+	tables  map[tableName]*schema.StoredTable // by definitions.key, under the name that they had first
+	dropped []tableName                       // that may be forgotten when the stored offset lies behind that, in order
+	saved   atomic.Pointer[offset.Offset]     // stored last, as far as it was told
 }
 
-func (v *versions) begin(catalog *schema.Catalog) {
+func (v *versions) begin(d *definitions) {
 	if v.tables != nil {
 		return
 	}
-	v.tables = make(map[schema.TableName]*schema.StoredTable)
-	for _, t := range catalog.All() {
-		v.tables[schema.TableName{Database: t.Database, Table: t.Table}] = &t
+	v.tables = make(map[tableName]*schema.StoredTable)
+	for _, t := range d.catalog.All() {
+		v.tables[d.key(t.Database, t.Table)] = &t
 	}
 }
 
 // first is the definition of a table that no statement has changed yet.
-func (v *versions) first(name schema.TableName) *schema.Definition {
-	if t := v.tables[name]; t != nil && len(t.Versions) == 1 {
+func (v *versions) first(key tableName) *schema.Definition {
+	if t := v.tables[key]; t != nil && len(t.Versions) == 1 {
 		return t.Versions[0].Definition
 	}
 	return nil
 }
 
 // add adds a version. What it returns is the caller's.
-func (v *versions) add(name schema.TableName, version schema.StoredVersion) schema.StoredTable {
-	t := v.tables[name]
+func (v *versions) add(key tableName, name schema.TableName, version schema.StoredVersion) schema.StoredTable {
+	t := v.tables[key]
 	if t == nil {
 		t = &schema.StoredTable{Database: name.Database, Table: name.Table}
-		v.tables[name] = t
+		v.tables[key] = t
 	}
-	saved := func(*schema.StoredVersion) bool { return false }
-	if o := v.saved.Load(); o != nil {
-		saved = Reached(*o)
-	}
-	t.Add(version, saved)
+	t.Add(version, v.reached())
 	return *t
+}
+
+// reached says of a version whether it holds at the stored offset.
+func (v *versions) reached() func(*schema.StoredVersion) bool {
+	if o := v.saved.Load(); o != nil {
+		return Reached(*o)
+	}
+	return func(*schema.StoredVersion) bool { return false }
+}
+
+// forget takes out the tables that are gone for every restart to come: the store is told that they have no versions.
+func (v *versions) forget() (gone []schema.StoredTable) {
+	reached := v.reached()
+	for ; len(v.dropped) > 0; v.dropped = v.dropped[1:] {
+		t := v.tables[v.dropped[0]]
+		if t == nil {
+			continue
+		}
+		last := &t.Versions[len(t.Versions)-1]
+		if last.Definition != nil { // it was made again
+			continue
+		}
+		if !reached(last) {
+			break
+		}
+		gone = append(gone, schema.StoredTable{Database: t.Database, Table: t.Table})
+		delete(v.tables, v.dropped[0])
+	}
+	return gone
 }
 
 // Stored tells the reader that an offset was saved: versions of tables that hold only before it are left out of what

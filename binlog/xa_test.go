@@ -1,11 +1,14 @@
 package binlog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -166,9 +169,9 @@ func anonymousBinlog() *binlogBuilder {
 
 var bothBinlogs = map[string]func() *binlogBuilder{"GTIDs": numberedBinlog, "positions": anonymousBinlog}
 
-// TestD07_XARollbackAfterPrepareGivesNoRow: rows of an XA transaction are given out when it is committed, in the order of
+// TestXARollbackAfterPrepareGivesNoRow: rows of an XA transaction are given out when it is committed, in the order of
 // the commits and with the source of their own events, and never when it is rolled back.
-func TestD07_XARollbackAfterPrepareGivesNoRow(t *testing.T) {
+func TestXARollbackAfterPrepareGivesNoRow(t *testing.T) {
 	for name, begin := range bothBinlogs {
 		t.Run(name, func(t *testing.T) {
 			b := begin()
@@ -443,8 +446,8 @@ func TestXASpool(t *testing.T) {
 			}
 		}
 	}
-	if s.memory > 200<<10 || s.end() < 400<<10 {
-		t.Errorf("%d bytes in memory, %d in the file", s.memory, s.end())
+	if s.memory > 200<<10 || s.size < 400<<10 {
+		t.Errorf("%d bytes in memory, %d in the file", s.memory, s.size)
 	}
 	if names, err := os.ReadDir(dir); err != nil || len(names) != 0 {
 		t.Errorf("files %v, %v", names, err)
@@ -467,6 +470,59 @@ func TestXASpool(t *testing.T) {
 		t.Errorf("%d bytes left in memory, file %v %v", s.memory, info, err)
 	}
 	s.close()
+}
+
+// TestXASpoolUsesItsFileAgain: with transactions that are always undecided the file does not grow with all that came by, and
+// what is written into the gaps is read back whole.
+func TestXASpoolUsesItsFileAgain(t *testing.T) {
+	s := &spool{dir: t.TempDir(), limit: 100 << 10}
+	defer s.close()
+	type sequence struct {
+		*spooled
+		mark byte
+		size int
+	}
+	var live []sequence
+	random := rand.New(rand.NewPCG(1, 2))
+	most := int64(0)
+	for n := range 2000 {
+		x := sequence{&spooled{}, byte(n), 1 + random.IntN(40)}
+		for i := range x.size {
+			if err := s.append(x.spooled, int64(i), header{typ: evWrite}, bytes.Repeat([]byte{x.mark}, 4000)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if live = append(live, x); len(live) <= 20 {
+			continue
+		}
+		i := random.IntN(len(live))
+		x = live[i]
+		r := s.read(x.spooled)
+		for i := range x.size {
+			if f, err := r.next(); err != nil || f.pos != int64(i) || len(f.body) != 4000 || bytes.Count(f.body, []byte{x.mark}) != 4000 {
+				t.Fatal(n, i, f.pos, err)
+			}
+		}
+		if _, err := r.next(); err != io.EOF {
+			t.Fatal(err)
+		}
+		s.release(x.spooled)
+		live = slices.Delete(live, i, i+1)
+		info, err := s.file.Stat()
+		if err != nil || info.Size() > s.size {
+			t.Fatal(info.Size(), s.size, err)
+		}
+		most = max(most, s.size)
+	}
+	if most > 20*40*4100*2 {
+		t.Errorf("the file had %d bytes", most)
+	}
+	for _, x := range live {
+		s.release(x.spooled)
+	}
+	if info, err := s.file.Stat(); err != nil || info.Size() != 0 || s.size != 0 || len(s.free) != 0 || s.memory != 0 {
+		t.Errorf("left: %d bytes, free %v, %d in memory, %v", s.size, s.free, s.memory, err)
+	}
 }
 
 // TestXASpoolIsOnlyACache: without a place for the spool the rows are read again at the commit.

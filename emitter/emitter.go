@@ -76,7 +76,7 @@ func (c *Converter) compile(s *shape, prefix []byte) (*program, error) {
 }
 
 const (
-	// planLimit bounds the plans kept; dropped ones are compiled again when they are needed.
+	// planLimit bounds the plans kept, one for each table; dropped ones are compiled again when they are needed.
 	planLimit = 10_000
 	// clockRows is how many rows share one reading of the clock.
 	clockRows = 16
@@ -87,8 +87,9 @@ type Emitter struct {
 	cfg     Config
 	headers []Header // of every record
 	plans   map[*schema.Table]*plan
-	plan    *plan   // of the event begun
-	skip    [4]bool // by binlog.Op
+	newest  map[schema.TableName]*schema.Table // the versions that have plans
+	plan    *plan                              // of the event begun
+	skip    [4]bool                            // by binlog.Op
 	now     now
 	fresh   int // rows for which the clock need not be read
 	scratch schema.Scratch
@@ -132,7 +133,7 @@ func New(cfg Config) (*Emitter, error) {
 	if cfg.naming, err = newNaming(cfg.Naming, cfg.Prefix); err != nil {
 		return nil, err
 	}
-	e := &Emitter{cfg: cfg, plans: make(map[*schema.Table]*plan)}
+	e := &Emitter{cfg: cfg, plans: make(map[*schema.Table]*plan), newest: make(map[schema.TableName]*schema.Table)}
 	for op, letter := range map[binlog.Op]string{binlog.Create: "c", binlog.Update: "u", binlog.Delete: "d"} {
 		e.skip[op] = cfg.Skip[letter]
 	}
@@ -151,6 +152,7 @@ func New(cfg Config) (*Emitter, error) {
 // values then, and those of before would be kept for nothing.
 func (e *Emitter) Forget() {
 	clear(e.plans)
+	clear(e.newest)
 	e.plan = nil
 	e.side.forget()
 }
@@ -177,13 +179,24 @@ func (e *Emitter) use(t *schema.Table) error {
 		if p, err = newPlan(&e.cfg, t); err != nil {
 			return err
 		}
-		if len(e.plans) >= planLimit {
-			clear(e.plans)
-		}
+		e.replace(t)
 		e.plans[t] = p
 	}
 	e.plan = p
 	return nil
+}
+
+// replace makes room for the plan of a version of a table: that of the version before, which may be large, is dropped.
+func (e *Emitter) replace(t *schema.Table) {
+	name := schema.TableName{Database: t.Database, Table: t.Name}
+	if before := e.newest[name]; before != nil {
+		delete(e.plans, before)
+		delete(e.side.transaction.counts.versions, before)
+	} else if len(e.plans) >= planLimit {
+		clear(e.plans)
+		clear(e.newest)
+	}
+	e.newest[name] = t
 }
 
 // start begins the records of an event.
@@ -217,6 +230,7 @@ func (e *Emitter) Row(b *Batch, ev *binlog.Rows) error {
 	if covered && !e.side.transaction.recounting {
 		e.side.transaction.recount(ev)
 	}
+	counted := e.side.transaction.total
 	err := e.row(b, ev)
 	if err == nil && covered {
 		e.keepMissing(b, records)
@@ -224,6 +238,7 @@ func (e *Emitter) Row(b *Batch, ev *binlog.Rows) error {
 	if err != nil {
 		clear(b.Records[records:])
 		b.Records, b.mem, b.headers = b.Records[:records], b.mem[:size], b.headers[:headers]
+		e.side.transaction.uncount(e.side.transaction.total - counted)
 		return fmt.Errorf("%s:%d: table %s.%s, row %d: %w", ev.Info.File, ev.Info.Pos, ev.Table.Database, ev.Table.Name,
 			ev.Row, err)
 	}

@@ -242,3 +242,26 @@ func TestForget(t *testing.T) {
 		t.Errorf("%d records, %v", len(batch.Records), err)
 	}
 }
+
+// TestOnePlanForATable: a table that is altered again and again does not leave its former versions behind, whose plans of
+// thousands of columns are megabytes each.
+func TestOnePlanForATable(t *testing.T) {
+	em, err := New(Config{Prefix: "p", Transactions: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b Batch
+	for i := range 100 {
+		for _, name := range []string{"t", "u"} {
+			table := &schema.Table{Database: "d", Name: name, Columns: []schema.Column{{Name: fmt.Sprintf("c%d", i), Type: typeLong}}}
+			ev, err := binlog.NewRows(binlog.Info{}, binlog.Create, table, offset.Offset{}, []byte{0, 1, 0, 0, 0})
+			if err != nil {
+				t.Fatal(err)
+			}
+			encodeEvent(t, em, &b, ev)
+		}
+	}
+	if n, m, k := len(em.plans), len(em.newest), len(em.side.transaction.counts.versions); n != 2 || m != 2 || k != 2 || len(b.Records) != 200 {
+		t.Errorf("%d plans of %d tables and %d counted versions are kept, %d records", n, m, k, len(b.Records))
+	}
+}

@@ -11,9 +11,9 @@ import (
 	"github.com/tidemark-cdc/tidemark/schema"
 )
 
-// TestI3_F09_PrimaryKeyChanges has changes of a key of every kind: delete, tombstone and create in this order, with
+// TestI3_PrimaryKeyChanges has changes of a key of every kind: delete, tombstone and create in this order, with
 // headers, as one row of the offset: whoever stops after the delete comes back to it.
-func TestI3_F09_PrimaryKeyChanges(t *testing.T) {
+func TestI3_PrimaryKeyChanges(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		key           []int
@@ -57,8 +57,8 @@ func TestI3_F09_PrimaryKeyChanges(t *testing.T) {
 	}
 }
 
-// TestI3_F09_ManyKeysInOneEvent is UPDATE t SET id = id + 100 ORDER BY id DESC: each row has its own three records.
-func TestI3_F09_ManyKeysInOneEvent(t *testing.T) {
+// TestI3_ManyKeysInOneEvent is UPDATE t SET id = id + 100 ORDER BY id DESC: each row has its own three records.
+func TestI3_ManyKeysInOneEvent(t *testing.T) {
 	const rows = 50
 	table := &schema.Table{Database: "db", Name: "t", Key: []int{0}, Columns: []schema.Column{{Name: "id", Type: 3}}}
 	var body []byte
@@ -87,8 +87,8 @@ func TestI3_F09_ManyKeysInOneEvent(t *testing.T) {
 	}
 }
 
-// TestC35_UpdateToNull keeps the column in the record, with null.
-func TestC35_UpdateToNull(t *testing.T) {
+// TestUpdateToNull keeps the column in the record, with null.
+func TestUpdateToNull(t *testing.T) {
 	for _, c := range []struct{ before, after, want string }{
 		{"aaaa", "-", `1 {"id":1} {"before":{"id":1,"d":"AQ==","s":"aaaa"},"after":{"id":1,"d":"AQ==","s":null},…,"op":"u"`},
 		{"-", "aaaa", `1 {"id":1} {"before":{"id":1,"d":"AQ==","s":null},"after":{"id":1,"d":"AQ==","s":"aaaa"},…,"op":"u"`},

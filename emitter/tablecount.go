@@ -100,6 +100,13 @@ func (m *countMap) add(c *tableCount, n int64) {
 	}
 }
 
+// remove takes back n events of a table.
+func (m *countMap) remove(c *tableCount, n int64) {
+	if c.events -= n; c.events == 0 {
+		m.order = slices.DeleteFunc(m.order, func(o *tableCount) bool { return o == c })
+	}
+}
+
 // text is a count in decimal.
 func (m *countMap) text(c *tableCount) string {
 	if c.events <= numbersAtOnce {

@@ -205,6 +205,16 @@ func (e *Emitter) mark(o *offset.Offset) {
 	}
 }
 
+// uncount takes back the last n events, which are all of one table.
+func (t *transaction) uncount(n int64) {
+	if n == 0 {
+		return
+	}
+	t.total -= n
+	t.counts.remove(t.current, n)
+	t.members = nil
+}
+
 // count counts the event that is about to be written and makes its transaction block.
 func (e *Emitter) count() {
 	t := &e.side.transaction

@@ -554,3 +554,45 @@ func BenchmarkTransaction(b *testing.B) {
 		})
 	}
 }
+
+// TestRefusedRowsAreNotCounted: a row that cannot be written, and is left out (event.processing.failure.handling.mode), is none
+// of the transaction's events.
+func TestRefusedRowsAreNotCounted(t *testing.T) {
+	em := transactional(t, Config{})
+	var b Batch
+	must(t, em.Transaction(&b, &binlog.Begin{ID: "x", Offset: at(4)}))
+	refused := func(table string) {
+		t.Helper()
+		wide := keyTable(table)
+		wide.Columns = append(wide.Columns, schema.Column{Name: "v", Type: 3})
+		// The key changes: a delete and a create.
+		ev := &binlog.Rows{Op: binlog.Update, Table: wide, Before: append(keyCells(1), keyCells(1)...), After: append(keyCells(2), []byte{1, 2}), Base: at(4)}
+		must(t, em.Begin(ev))
+		if err := em.Row(&b, ev); err == nil {
+			t.Fatal("the row was written")
+		}
+	}
+	refused("orders")
+	insert(t, em, &b, "customers")
+	refused("customers")
+	insert(t, em, &b, "customers")
+	refused("orders")
+	must(t, em.Commit(&b, &binlog.Boundary{Commit: true, ID: "x"}))
+	if n := len(b.Records); n != 4 {
+		t.Fatalf("%d records", n)
+	}
+	last := b.Records[2]
+	var value struct {
+		Transaction struct {
+			Total int64 `json:"total_order"`
+			Table int64 `json:"data_collection_order"`
+		}
+	}
+	must(t, json.Unmarshal(last.Value, &value))
+	if value.Transaction.Total != 2 || value.Transaction.Table != 2 || !slices.Contains(members(last.Offset), "inventory.customers") || slices.Contains(members(last.Offset), "inventory.orders") {
+		t.Errorf("%s at %s", last.Value, last.Offset)
+	}
+	if end := string(b.Records[3].Value); !strings.Contains(end, `"event_count":2,"data_collections":[{"data_collection":"inventory.customers","event_count":2}]`) {
+		t.Errorf("end %s", end)
+	}
+}

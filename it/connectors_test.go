@@ -100,7 +100,8 @@ func TestTwoConnectorsOneStore(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if len(entries) != 3 || entries[foreignKey] != foreignValue {
+				// Beside each offset stands the side record.
+				if len(entries) != 5 || entries[foreignKey] != foreignValue || entries[SideKey(a.Name, a.Prefix)] == "" || entries[SideKey(b.Name, b.Prefix)] == "" {
 					t.Errorf("the file's entries: %v", entries)
 				}
 			}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
@@ -57,20 +56,16 @@ func handOver(t *testing.T, rig *Rig, store string) {
 			c.Worker[kind+".storage.replication.factor"] = "1"
 		}
 	}
-	worker, connector := c.Files(t)
+	worker, _ := c.Files(t)
 
 	connectRuns := 0
 	startConnect := func() *Process {
 		t.Helper()
 		connectRuns++
-		command := []string{
-			"java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.showDateTime=true",
-			"-cp", filepath.Join(image(t, "connect"), "*"),
-		}
 		if store == "file" {
-			return Start(t, "connect", append(command, "org.apache.kafka.connect.cli.ConnectStandalone", worker, connector)...)
+			return c.StandaloneConnect(t)
 		}
-		p := Start(t, "connect", append(command, "org.apache.kafka.connect.cli.ConnectDistributed", worker)...)
+		p := Start(t, "connect", append(connectCommand(t), "org.apache.kafka.connect.cli.ConnectDistributed", worker)...)
 		if connectRuns > 1 {
 			return p // it knows its connector from its configuration topic
 		}

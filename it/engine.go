@@ -23,9 +23,9 @@ import (
 
 // image runs one of the scripts in images and returns the last line of its output: the name of an image or a folder. The scripts
 // do nothing when all is there.
-func image(t testing.TB, script string) string {
+func image(t testing.TB, script string, arguments ...string) string {
 	t.Helper()
-	cmd := exec.Command("./" + script)
+	cmd := exec.Command("./"+script, arguments...)
 	cmd.Dir = filepath.Join(moduleRoot(t), "it", "images")
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said

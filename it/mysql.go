@@ -17,6 +17,7 @@ import (
 type MySQL struct {
 	container *container
 	Port      int
+	mariaDB   bool
 }
 
 // mysqlScript starts the server on the data folder that the image brings, and on what became of it after a restart.
@@ -158,7 +159,11 @@ func texts(r *mysql.Result, null string) [][]string {
 // Position is the end of the server's binlog.
 func (m *MySQL) Position(t testing.TB) (file string, pos int64) {
 	t.Helper()
-	r := m.Query(t, "SHOW BINARY LOG STATUS")
+	status := "SHOW BINARY LOG STATUS"
+	if m.mariaDB {
+		status = "SHOW MASTER STATUS"
+	}
+	r := m.Query(t, status)
 	pos, err := strconv.ParseInt(r[0][1], 10, 64)
 	if err != nil {
 		t.Fatal(err)

@@ -106,3 +106,6 @@ func unhex(s string) []byte {
 func OffsetKey(connector, prefix string) string {
 	return fmt.Sprintf(`[%q,{"server":%q}]`, connector, prefix)
 }
+
+// SideKey is the key of the record that Tidemark keeps beside a connector's offset.
+func SideKey(connector, prefix string) string { return OffsetKey("tidemark:"+connector, prefix) }

@@ -15,8 +15,8 @@ type Open struct {
 	GTID         string // "" without GTIDs
 	CommitMicros int64  // original_commit_timestamp, µs since the epoch; 0: not known
 	Thread       int64  // -1: not known
-	Rows         int64  // rows since BEGIN, over all tables
-	Captured     int64  // the same over the captured ones
+	Rows         int64  // rows since BEGIN, over all tables; -1: they could not be counted
+	Captured     int64  // the same over the captured ones; -1 likewise
 	Filters      string // fingerprint of the table filters that Captured goes by
 
 	// The first event of the open statement: its ROWS_QUERY, else its first TABLE_MAP; in a compressed transaction the

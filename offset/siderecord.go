@@ -18,8 +18,8 @@ import (
 //	offset_before               copy of the offset that was stored before that one; left out when there was none
 //	server_uuid                 the server that offset is from; left out when it is not known
 //	server_uuid_before          the same of offset_before
-//	transaction_rows            of the transaction that offset lies in: Open.Rows. Without an open one there is neither
-//	transaction_captured_rows   this nor any of the following, and each that says nothing is left out: Open.Captured
+//	transaction_rows            of the transaction that offset lies in: Open.Rows; left out for -1. Without an open one there is
+//	transaction_captured_rows   neither this nor any of the following, and each that says nothing is left out: Open.Captured
 //	table_filters               Open.Filters
 //	transaction_gtid            Open.GTID
 //	transaction_commit_us       Open.CommitMicros
@@ -274,7 +274,10 @@ func parseSide(text []byte) (*sideRecord, error) {
 	if !before.IsZero() && (j.ServerBefore != "" || len(earlier) > 0) {
 		before.Side = &Side{Server: j.ServerBefore, XA: earlier}
 	}
-	numbers := []int64{j.Captured, j.CommitMicros, j.Pos, j.Event, j.Done}
+	numbers := []int64{j.CommitMicros, j.Pos, j.Event, j.Done}
+	if j.Captured != -1 { // they could not be counted
+		numbers = append(numbers, j.Captured)
+	}
 	if j.Rows != nil {
 		numbers = append(numbers, *j.Rows)
 	}
@@ -295,12 +298,15 @@ func notSide(err error) error {
 }
 
 func (j *sideJSON) open() *Open {
-	if j.Rows == nil {
+	o := &Open{
+		GTID: j.GTID, CommitMicros: j.CommitMicros, Thread: -1, Rows: -1, Captured: j.Captured, Filters: j.Filters,
+		StatementPos: j.Pos, StatementEvent: j.Event, XID: j.XID,
+	}
+	if j.Rows == nil && *o == (Open{Thread: -1, Rows: -1}) {
 		return nil
 	}
-	o := &Open{
-		GTID: j.GTID, CommitMicros: j.CommitMicros, Thread: -1, Rows: *j.Rows, Captured: j.Captured, Filters: j.Filters,
-		StatementPos: j.Pos, StatementEvent: j.Event, XID: j.XID,
+	if j.Rows != nil {
+		o.Rows = *j.Rows
 	}
 	if j.Thread != nil {
 		o.Thread = *j.Thread

@@ -230,6 +230,26 @@ func TestI5_RowsOfAnXATransactionAreCounted(t *testing.T) {
 	}
 }
 
+// Rows that could not be counted cost the counts, not what else is known of the open transaction.
+func TestI5_UncountedRowsKeepTheTransaction(t *testing.T) {
+	for _, open := range []Open{
+		{Rows: -1, Captured: 5, Filters: "f00d", GTID: uuidA + ":24", Thread: 11},
+		{Rows: -1, Captured: 5, Thread: -1, XID: prepared(1).XID},
+		{Rows: -1, Captured: -1, Thread: 0},
+		{Rows: 7, Captured: -1, Thread: 11},
+		{Rows: -1, Captured: -1, Thread: -1},
+	} {
+		var p place
+		o := at(9)
+		o.Done, o.Side = 2, &Side{Server: uuidA, Open: &open}
+		p.write(t, o, true)
+		got, ours := p.load(t)
+		if diff := cmp.Diff(o.Side, got.Side); !ours || got.Done != 2 || diff != "" {
+			t.Errorf("%s: ours %v, done %d\n%s", p.side, ours, got.Done, diff)
+		}
+	}
+}
+
 func TestSideRecordOfSomebodyElsesOffset(t *testing.T) {
 	var p place
 	p.write(t, inside(479), true)

@@ -83,7 +83,7 @@ func (m *mapper) column() (*mapping, error) {
 	if err := m.alter(&mapped); err != nil {
 		return nil, err
 	}
-	mapped.typ.Optional = m.optional
+	mapped.typ.Optional = m.optional || mapped.typ.Name == geometryName // Debezium says so of it whatever the column is
 	def := m.c.Def
 	if def != nil && m.Comments && (def.Comment != "" || def.BlankComment) {
 		mapped.typ.Doc, mapped.typ.BlankDoc = def.Comment, def.BlankComment

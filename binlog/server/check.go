@@ -232,7 +232,7 @@ func (c *Conn) warnUnnamed(ctx context.Context) {
 	}
 	for i := range res.rows() {
 		c.cfg.Log.Warn("another client of this user reads the binlog and does not say who it is, as Debezium does not: if it is this connector still running there, stop it, "+
-			"or both will write the same events",
+			"or both will write the same events. One that was stopped just now looks like this until the server has something to send to it",
 			zap.String("server", c.Address()), zap.String("user", c.cfg.User), zap.String("host", res.text(i, "host")),
 			zap.String("end_it_with", fmt.Sprintf("KILL %s", res.text(i, "id"))))
 	}

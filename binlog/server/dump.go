@@ -24,6 +24,9 @@ type DumpRequest struct {
 
 	// Beside says that the connector has a stream already, which this one must not end: it is not shown by SHOW REPLICAS.
 	Beside bool
+
+	// ToEnd ends the stream, with a bare io.EOF, where the server's binlog ends, instead of waiting for more.
+	ToEnd bool
 }
 
 // Dump opens a binlog stream on a connection of its own, as a registered replica with the request's server id.
@@ -140,13 +143,17 @@ func reportHost(identity string) string {
 // dumpCommand returns the packet that starts the stream, with room for its header.
 func dumpCommand(req DumpRequest, maria bool) ([]byte, error) {
 	const (
-		wait     = 0 // flags: for more at the end
+		noWait   = 1 // flags: for more at the end
 		annotate = 2 // with ANNOTATE_ROWS
 	)
+	flags := uint16(0)
+	if req.ToEnd {
+		flags |= noWait
+	}
 	from := req.From
 	data := make([]byte, 4, 64+len(from.File)+len(from.GTIDs))
 	if maria {
-		file, pos, flags := from.File, from.Pos, uint16(wait)
+		file, pos := from.File, from.Pos
 		if from.ByGTID { // the session's variables say where
 			file, pos = "", 4
 		}
@@ -165,7 +172,7 @@ func dumpCommand(req DumpRequest, maria bool) ([]byte, error) {
 	if !from.ByGTID && from.Pos <= math.MaxUint32 {
 		data = append(data, mysql.COM_BINLOG_DUMP)
 		data = binary.LittleEndian.AppendUint32(data, uint32(from.Pos))
-		data = binary.LittleEndian.AppendUint16(data, wait)
+		data = binary.LittleEndian.AppendUint16(data, flags)
 		data = binary.LittleEndian.AppendUint32(data, req.ServerID)
 		return append(data, from.File...), nil
 	}
@@ -179,7 +186,7 @@ func dumpCommand(req DumpRequest, maria bool) ([]byte, error) {
 		return nil, err
 	}
 	data = append(data, mysql.COM_BINLOG_DUMP_GTID)
-	data = binary.LittleEndian.AppendUint16(data, 0)
+	data = binary.LittleEndian.AppendUint16(data, flags)
 	data = binary.LittleEndian.AppendUint32(data, req.ServerID)
 	data = binary.LittleEndian.AppendUint32(data, uint32(len(file)))
 	data = append(data, file...)

@@ -69,8 +69,8 @@ func TestPosition(t *testing.T) {
 	}
 }
 
-// TestE01_E15_Check: what stands in the way is said before anything is read, each fault with the SQL that mends it.
-func TestE01_E15_Check(t *testing.T) {
+// TestChecksAtTheStart: what stands in the way is said before anything is read, each fault with the SQL that mends it.
+func TestChecksAtTheStart(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(f *fake)
@@ -303,7 +303,7 @@ func TestDefinitions(t *testing.T) {
 				}
 				reading++
 			}
-			got, at, err := f.connect(t).Definitions(t.Context(), all)
+			got, at, err := f.connect(t).Definitions(t.Context(), all, all)
 			if tt.fails {
 				if err == nil || !strings.Contains(err.Error(), "s.t") {
 					t.Fatalf("got %v", err)
@@ -321,9 +321,26 @@ func TestDefinitions(t *testing.T) {
 	t.Run("filter", func(t *testing.T) {
 		f := newFake()
 		f.tables = map[string]string{"s.t": t1, "s.u": t1}
-		got, _, err := f.connect(t).Definitions(t.Context(), func(_, name string) bool { return name == "u" })
+		got, _, err := f.connect(t).Definitions(t.Context(), func(_, name string) bool { return name == "u" }, all)
 		if err != nil || len(got) != 1 || got[0].Name != "u" {
 			t.Fatal(got, err)
+		}
+	})
+	t.Run("not needed", func(t *testing.T) {
+		need := func(database, _ string) bool { return database == "s" }
+		f := newFake()
+		f.positions = tests[len(tests)-1].positions
+		f.tables = map[string]string{"s.t": t1, "x.busy": t1, "secret.t": t1}
+		f.fail["SHOW CREATE TABLE `secret`"] = mysql.NewError(1142, "SHOW command denied")
+		f.afterList = func(f *fake) { f.tables["x.busy"] += " " }
+		got, at, err := f.connect(t).Definitions(t.Context(), all, need)
+		if err != nil || len(got) != 1 || got[0].String() != "s.t" || at != pos(6) {
+			t.Fatal(got, at, err)
+		}
+		f.positions, f.tables["s.u"] = tests[len(tests)-1].positions, t1
+		f.afterList = func(f *fake) { f.tables["s.u"] += " " }
+		if _, _, err := f.connect(t).Definitions(t.Context(), all, need); err == nil || !strings.Contains(err.Error(), "(s.u)") {
+			t.Errorf("a table that is needed: %v", err)
 		}
 	})
 }
@@ -415,9 +432,9 @@ func TestInitialStatements(t *testing.T) {
 	}
 }
 
-// TestE02_StatementsByVersion: servers of all ages are asked for positions and replicas in their own words; a network
+// TestStatementsByVersion: servers of all ages are asked for positions and replicas in their own words; a network
 // that fails at that statement is not taken for an old server, and no row is a binlog that is off.
-func TestE02_StatementsByVersion(t *testing.T) {
+func TestStatementsByVersion(t *testing.T) {
 	syntax := mysql.NewError(1064, "You have an error in your SQL syntax")
 	for _, tt := range []struct {
 		version string
@@ -612,6 +629,15 @@ func TestDumpCommand(t *testing.T) {
 		if err != nil || !bytes.Equal(got, tt.want) {
 			t.Errorf("MariaDB, %s: %v\n got % x\nwant % x", tt.name, err, got, tt.want)
 		}
+	}
+	for _, maria := range []bool{false, true} { // BINLOG_DUMP_NON_BLOCK
+		got, err := dumpCommand(DumpRequest{ServerID: 7, ToEnd: true, From: DumpFrom{File: "f.1", Pos: 300}}, maria)
+		if err != nil || got[9] != 1 {
+			t.Errorf("to the end, MariaDB %v: % x, %v", maria, got, err)
+		}
+	}
+	if got, err := dumpCommand(DumpRequest{ServerID: 7, ToEnd: true, From: DumpFrom{GTIDs: uuid + ":1", ByGTID: true}}, false); err != nil || got[5] != 1 {
+		t.Errorf("to the end by GTID: % x, %v", got, err)
 	}
 	if _, err := dumpCommand(DumpRequest{ServerID: 7, From: DumpFrom{File: "f.1", Pos: 1 << 32}}, true); !errors.Is(err, ErrSetup) {
 		t.Errorf("MariaDB, beyond 4 GiB: %v", err)

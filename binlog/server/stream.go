@@ -64,6 +64,7 @@ type Stream struct {
 	file   string // where the stream is, for error texts
 	pos    int64
 	origin Origin // of the position at which it began
+	toEnd  bool   // DumpRequest.ToEnd
 
 	err error // what ended the stream
 
@@ -76,7 +77,7 @@ func newStream(conn, wire net.Conn, cfg Config, name string, req DumpRequest, ch
 	return &Stream{
 		conn: conn, wire: wire, name: name, serverID: req.ServerID, heartbeat: cfg.Heartbeat,
 		buf: make([]byte, bufferSize), sequence: 1, checksum: checksum,
-		file: req.From.File, pos: req.From.Pos, origin: req.From.Origin, woken: make(chan struct{}, 1), closed: make(chan struct{}),
+		file: req.From.File, pos: req.From.Pos, origin: req.From.Origin, toEnd: req.ToEnd, woken: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 }
 
@@ -125,6 +126,8 @@ func (s *Stream) next(ctx context.Context) ([]byte, error) {
 		return nil, s.corrupt("an empty packet")
 	case payload[0] == mysql.ERR_HEADER:
 		return nil, s.serverError(payload)
+	case payload[0] == mysql.EOF_HEADER && len(payload) < 9 && s.toEnd:
+		return nil, io.EOF
 	case payload[0] == mysql.EOF_HEADER && len(payload) < 9:
 		return nil, &fault{text: fmt.Sprintf("%s ended the binlog stream after %s", s.name, s.where()), cause: io.ErrUnexpectedEOF}
 	case payload[0] != mysql.OK_HEADER:

@@ -59,8 +59,8 @@ func (p *pieces) Read(b []byte) (int, error) {
 func (p *pieces) Close() error                    { return nil }
 func (p *pieces) SetReadDeadline(time.Time) error { return nil }
 
-// TestD13_EventsOfAllSizes: events of all sizes come whole, those of several packets and those that fill packets exactly.
-func TestD13_EventsOfAllSizes(t *testing.T) {
+// TestEventsOfAllSizes: events of all sizes come whole, those of several packets and those that fill packets exactly.
+func TestEventsOfAllSizes(t *testing.T) {
 	big := bytes.Repeat([]byte("x"), 40_000_000)
 	heartbeat := rawEvent(typeHeartbeat, 0, 500, []byte("mysql-bin.000001"), true)
 	tests := []struct {
@@ -104,8 +104,8 @@ func TestD13_EventsOfAllSizes(t *testing.T) {
 	}
 }
 
-// TestD01_StreamChecksumChanges: a stream over files written with and without checksums: each FORMAT_DESCRIPTION says what follows.
-func TestD01_StreamChecksumChanges(t *testing.T) {
+// TestStreamChecksumChanges: a stream over files written with and without checksums: each FORMAT_DESCRIPTION says what follows.
+func TestStreamChecksumChanges(t *testing.T) {
 	events := []struct {
 		raw []byte
 		len int
@@ -247,6 +247,11 @@ func TestStreamErrorSaysWhose(t *testing.T) {
 }
 
 func TestStreamEndPacket(t *testing.T) {
+	asked := feed(packets([]byte{0xfe, 0, 0, 2, 0}), 1<<20, true)
+	asked.toEnd = true
+	if _, err := asked.Next(t.Context()); err != io.EOF {
+		t.Errorf("asked for: %v", err)
+	}
 	_, err := feed(packets([]byte{0xfe, 0, 0, 2, 0}), 1<<20, true).Next(t.Context())
 	if !errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || !Transient(err) {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -61,20 +62,21 @@ func (c *Conn) ShowCreate(ctx context.Context, database, table string) (string, 
 // definitionRounds is how often the definitions are read again before DDL without end is an error.
 const definitionRounds = 5
 
-// Definitions returns the definitions of all tables that keep accepts and the position at which they hold.
+// Definitions returns the definitions of all tables that keep accepts and the position at which they hold. Those that
+// need does not accept are left out when they cannot be had: the user may not see them, or they change all the time.
 //
 // They are read between two looks at the binlog's position; if it did not move, nothing was changed meanwhile. A
 // server that never rests is met otherwise: everything is read twice, and a table counts whose text was the same both
 // times, which was then its text at the position between the two readings. A table that is altered at each look is an
 // error.
-func (c *Conn) Definitions(ctx context.Context, keep func(database, table string) bool) ([]TableText, Position, error) {
+func (c *Conn) Definitions(ctx context.Context, keep, need func(database, table string) bool) ([]TableText, Position, error) {
 	before, err := c.Position(ctx)
 	if err != nil {
 		return nil, Position{}, err
 	}
 	var last []TableText
 	for round := 0; ; round++ {
-		texts, err := c.readDefinitions(ctx, keep)
+		texts, err := c.readDefinitions(ctx, keep, need)
 		if err != nil {
 			return nil, Position{}, err
 		}
@@ -82,18 +84,28 @@ func (c *Conn) Definitions(ctx context.Context, keep func(database, table string
 		if err != nil {
 			return nil, Position{}, err
 		}
-		if after == before || round > 0 && sameTexts(last, texts) {
+		if after == before {
 			return texts, before, nil
 		}
-		if round >= definitionRounds {
-			return nil, Position{}, faultf(nil, "the tables of %s change faster than their definitions can be read (%s); start again when the DDL is done",
-				c.name(), strings.Join(changed(last, texts), ", "))
+		if round > 0 {
+			moved := changed(last, texts)
+			needed := slices.ContainsFunc(moved, func(t TableID) bool { return need(t.Database, t.Name) })
+			switch {
+			case len(moved) == 0:
+				return texts, before, nil
+			case round < definitionRounds:
+			case needed:
+				return nil, Position{}, faultf(nil, "the tables of %s change faster than their definitions can be read (%s); start again when the DDL is done",
+					c.name(), join(moved))
+			default:
+				return slices.DeleteFunc(texts, func(t TableText) bool { return slices.Contains(moved, t.TableID) }), before, nil
+			}
 		}
 		last, before = texts, after
 	}
 }
 
-func (c *Conn) readDefinitions(ctx context.Context, keep func(database, table string) bool) ([]TableText, error) {
+func (c *Conn) readDefinitions(ctx context.Context, keep, need func(database, table string) bool) ([]TableText, error) {
 	ids, err := c.Tables(ctx, keep)
 	if err != nil {
 		return nil, err
@@ -101,10 +113,12 @@ func (c *Conn) readDefinitions(ctx context.Context, keep func(database, table st
 	texts := make([]TableText, 0, len(ids))
 	for _, id := range ids {
 		sql, err := c.ShowCreate(ctx, id.Database, id.Name)
-		if isKind(err, ErrNoTable) {
-			continue // dropped since the list was made
-		}
-		if err != nil {
+		switch {
+		case isKind(err, ErrNoTable): // dropped since the list was made
+			continue
+		case isKind(err, ErrAccess) && !need(id.Database, id.Name):
+			continue
+		case err != nil:
 			return nil, err
 		}
 		texts = append(texts, TableText{id, sql})
@@ -112,25 +126,31 @@ func (c *Conn) readDefinitions(ctx context.Context, keep func(database, table st
 	return texts, nil
 }
 
-func sameTexts(a, b []TableText) bool { return len(changed(a, b)) == 0 }
-
-// changed returns the names of the tables that are not the same in both.
-func changed(a, b []TableText) []string {
+// changed returns the tables that are not the same in both.
+func changed(a, b []TableText) []TableID {
 	was := make(map[TableID]string, len(a))
 	for _, t := range a {
 		was[t.TableID] = withoutCounter(t.SQL)
 	}
-	var names []string
+	var tables []TableID
 	for _, t := range b {
 		if sql, ok := was[t.TableID]; !ok || sql != withoutCounter(t.SQL) {
-			names = append(names, t.String())
+			tables = append(tables, t.TableID)
 		}
 		delete(was, t.TableID)
 	}
 	for id := range was {
-		names = append(names, id.String())
+		tables = append(tables, id)
 	}
-	return names
+	return tables
+}
+
+func join(tables []TableID) string {
+	names := make([]string, len(tables))
+	for i, t := range tables {
+		names[i] = t.String()
+	}
+	return strings.Join(names, ", ")
 }
 
 // withoutCounter takes the AUTO_INCREMENT counter out of the table options, which inserts move.

@@ -127,14 +127,28 @@ func demoWorker(ctx context.Context, broker, binlogFile, offsetFile string, paus
 // slowly is a delivery that a person can watch. After a number of rows it stands still until the process is killed.
 type slowly struct {
 	emitter.Delivery
-	left int // rows before it stands still; 0: it does not
-	rows int
+	left  int // rows before it stands still; 0: it does not
+	rows  int
+	pause bool           // a row has been delivered and not been watched yet
+	batch *emitter.Batch // given out last …
+	had   int            // … with so many records
 }
 
-// Batch waits before each row but the first, when all before it has been delivered.
+// look counts the row whose records have been appended since the batch was given out.
+func (s *slowly) look() {
+	if s.batch != nil && len(s.batch.Records) > s.had {
+		s.rows++
+		s.pause = true
+	}
+	s.batch = nil
+}
+
+// Batch waits after each row, when all of it has been delivered.
 func (s *slowly) Batch(ctx context.Context) (*emitter.Batch, error) {
-	if s.rows > 0 {
-		if err := s.Deliver(ctx); err != nil {
+	s.look()
+	if s.pause {
+		s.pause = false
+		if err := s.Delivery.Deliver(ctx); err != nil {
 			return nil, err
 		}
 		pause := time.After(120 * time.Millisecond)
@@ -147,6 +161,15 @@ func (s *slowly) Batch(ctx context.Context) (*emitter.Batch, error) {
 		case <-pause:
 		}
 	}
-	s.rows++
-	return s.Delivery.Batch(ctx)
+	b, err := s.Delivery.Batch(ctx)
+	if err == nil {
+		s.batch, s.had = b, len(b.Records)
+	}
+	return b, err
+}
+
+// Deliver counts the last row of an event.
+func (s *slowly) Deliver(ctx context.Context) error {
+	s.look()
+	return s.Delivery.Deliver(ctx)
 }

@@ -25,6 +25,9 @@ type schemas struct {
 	history history      // nil: none is configured
 	emitter *emitter.Emitter
 	log     *zap.Logger
+
+	late      *lateHistory  // is still to be written; nil: nothing is
+	unwritten offset.Offset // statements up to there have no records in the history; zero: all have
 }
 
 // history is Debezium's schema history, in a topic or in a file.
@@ -146,7 +149,7 @@ func (s *schemas) open(ctx context.Context, from binlog.Start) (binlog.Source, e
 	opts := catalogOptions(s.c)
 	opts.IgnoreCase, opts.Version = info.LowerCaseNames != 0, info.VersionNumber()
 	cfg := readerConfig(s.c, from, s.log)
-	cfg.Catalog = schema.NewCatalog(opts)
+	cfg.Catalog, cfg.IgnoreCase = schema.NewCatalog(opts), opts.IgnoreCase
 	cfg.Refresh = s.refresh(srv, opts)
 	if from, err = s.define(ctx, conn, info, opts, &cfg, from); err != nil {
 		return nil, err
@@ -154,31 +157,57 @@ func (s *schemas) open(ctx context.Context, from binlog.Start) (binlog.Source, e
 	if err := checkTables(s.c, s.emitter, cfg.Catalog); err != nil {
 		return nil, err
 	}
-	return binlog.Open(ctx, conn, binlog.Replica{ServerID: s.c.ServerID, Name: s.c.Name}, cfg, from)
+	reader, err := binlog.Open(ctx, conn, binlog.Replica{ServerID: s.c.ServerID, Name: s.c.Name}, cfg, from)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.late != nil:
+		return &lateSource{reader, s}, nil
+	case len(cfg.History) == 0 || s.store == nil || cfg.CatalogAt.File != "":
+		return reader, nil
+	}
+	if err := s.merge(ctx, opts, cfg.Catalog, reader.Start()); err != nil {
+		reader.Close()
+		return nil, err
+	}
+	return reader, nil
 }
 
 // define fills in what is known of the tables at from: by the schema history, which wins, by the store, or by what the
 // server says. It returns where to start.
 func (s *schemas) define(ctx context.Context, conn *server.Conn, info *server.Info, opts schema.CatalogOptions, cfg *binlog.Config, from binlog.Start) (binlog.Start, error) {
+	s.late, s.unwritten = nil, offset.Offset{}
+	stored := false // the store has the definitions: only the history is to be begun
 	if from.Offset != nil {
 		if s.c.IgnoreGTIDs && !info.MariaDB() {
 			plain := *from.Offset
 			plain.GTIDs = offset.GTIDSet{}
 			from.Offset = &plain
 		}
-		known, err := s.recall(ctx, cfg, *from.Offset)
-		if err != nil || known {
+		known, err := s.recall(ctx, cfg, *from.Offset, info.NamesColumns())
+		if err != nil {
 			return from, err
 		}
+		if known && (s.history == nil || len(cfg.History) > 0) {
+			return from, nil
+		}
+		stored = known
 	}
-	texts, at, err := conn.Definitions(ctx, s.c.Filter.Captured)
+	fresh := from.Offset == nil
+	texts, at, err := conn.Definitions(ctx, wanted(s.c), s.c.Filter.Captured)
 	if err != nil {
 		return from, err
 	}
-	if err := s.guard(len(texts)); err != nil {
+	captured := 0
+	for _, t := range texts {
+		if s.c.Filter.Captured(t.Database, t.Name) {
+			captured++
+		}
+	}
+	if err := s.guard(captured); err != nil {
 		return from, err
 	}
-	if len(texts) == 0 {
+	if captured == 0 {
 		s.log.Warn("no table of the server is captured as things are; there will be no events until one is made that database.include.list, table.include.list and their exclude lists let through")
 	}
 	position := offset.Offset{File: at.File, Pos: at.Pos}
@@ -191,9 +220,16 @@ func (s *schemas) define(ctx context.Context, conn *server.Conn, info *server.In
 		}
 	}
 	past := from.Oldest || from.File != "" || !from.GTIDs.IsAbsent()
-	if from.Offset != nil {
+	if !fresh {
 		covers, known := from.Offset.Covers(offset.Position{File: position.File, Pos: position.Pos, GTIDs: position.GTIDs})
 		past = !covers || !known
+	}
+	charsets, err := conn.Charsets(ctx)
+	if err != nil {
+		return from, err
+	}
+	if err := s.beginHistory(ctx, past, fresh, lateHistory{position, texts, charsets, opts}); err != nil || stored {
+		return from, err
 	}
 	if past && !info.NamesColumns() {
 		// Nobody can say what the tables were at the start: what SHOW CREATE TABLE says may be wrong there, and nothing in
@@ -205,25 +241,17 @@ func (s *schemas) define(ctx context.Context, conn *server.Conn, info *server.In
 	for _, t := range texts {
 		cfg.Catalog.Set(t.Database, t.Name, s.parse(t.TableID, t.SQL, opts))
 	}
-	charsets, err := conn.Charsets(ctx)
-	if err != nil {
-		return from, err
-	}
 	cfg.Catalog.SetServer(charsets.Server)
+	databases := wantedDatabases(s.c)
 	for database, charset := range charsets.Databases {
-		if s.c.Filter.CapturedDatabase(database) {
+		if databases(database) {
 			cfg.Catalog.SetDatabase(database, charset)
 		}
 	}
 	if past {
 		cfg.CatalogAt = position
-	} else if from.Offset == nil {
+	} else if fresh {
 		from = startAt(position) // the very point at which the definitions hold
-	}
-	if from.Offset == nil && s.history != nil {
-		if err := s.begin(ctx, texts, opts, charsets, position); err != nil {
-			return from, err
-		}
 	}
 	if s.store == nil {
 		return from, nil
@@ -239,16 +267,36 @@ func (s *schemas) define(ctx context.Context, conn *server.Conn, info *server.In
 	return from, s.store.Save(ctx, s.c.Name, s.c.Prefix, all)
 }
 
+// wanted says which tables' definitions are read from the server: those of which Debezium's snapshot would write the
+// history. That is every table, captured or not, unless schema.history.internal.store.only.captured.* says otherwise: a
+// captured one may be made from it (CREATE TABLE … LIKE, RENAME TABLE), and the schema change topic has what is done to it.
+func wanted(c *config.Connector) func(database, table string) bool {
+	databases := wantedDatabases(c)
+	if c.History.OnlyTables || c.History.Topic == "" && c.History.File == "" && !c.SchemaChanges {
+		return c.Filter.Captured
+	}
+	return func(database, _ string) bool { return databases(database) }
+}
+
+// wantedDatabases is the same for the databases that the tables are in.
+func wantedDatabases(c *config.Connector) func(database string) bool {
+	if c.History.OnlyTables || c.History.OnlyDatabases {
+		return c.Filter.CapturedDatabase
+	}
+	return func(string) bool { return true }
+}
+
 // startAt is a position of the server between transactions.
 func startAt(o offset.Offset) binlog.Start {
 	if o.GTIDs.IsAbsent() {
 		return binlog.Start{File: o.File, Pos: o.Pos}
 	}
-	return binlog.Start{GTIDs: o.GTIDs}
+	return binlog.Start{Offset: &o} // which has the place in the file, too
 }
 
-// recall fills in the tables at a stored offset by the schema history or the store; false when neither has them.
-func (s *schemas) recall(ctx context.Context, cfg *binlog.Config, stored offset.Offset) (bool, error) {
+// recall fills in the tables at a stored offset by the schema history or the store; false when neither has them. named
+// says that the binlog names the columns of its rows.
+func (s *schemas) recall(ctx context.Context, cfg *binlog.Config, stored offset.Offset, named bool) (bool, error) {
 	if s.history != nil {
 		entries, err := s.history.read(ctx)
 		if err != nil {
@@ -261,10 +309,9 @@ func (s *schemas) recall(ctx context.Context, cfg *binlog.Config, stored offset.
 				}
 			}
 			cfg.History = entries
+			s.adoptedLater(cfg, stored)
 			return true, nil
 		}
-		s.log.Warn("the configured schema history is empty or does not exist, though an offset is stored; Tidemark goes on without it. " +
-			"From now on DDL is written to it, but a Debezium could not take over with it alone: it would need snapshot.mode=recovery")
 	}
 	if s.store == nil {
 		return false, nil
@@ -273,8 +320,35 @@ func (s *schemas) recall(ctx context.Context, cfg *binlog.Config, stored offset.
 	if err != nil {
 		return false, err
 	}
+	if stored.Side == nil && !named && len(tables) > 0 {
+		// Who moved the offset has read statements that the store does not know of, and nothing in the binlog would show it.
+		s.log.Warn("somebody else has moved the stored offset, and tables may have been changed on the way; as the binlog does not name the columns of its rows "+
+			"(binlog_row_metadata is not FULL), Tidemark forgets what it knew of the tables", zap.Stringer("offset", stored), zap.Int("definitions", len(tables)))
+		for i := range tables {
+			tables[i].Versions = nil
+		}
+		return false, s.store.Save(ctx, s.c.Name, s.c.Prefix, tables)
+	}
 	cfg.Catalog.Load(tables, binlog.Reached(stored))
+	if gone := dropped(tables, stored); len(gone) > 0 {
+		if err := s.store.Save(ctx, s.c.Name, s.c.Prefix, gone); err != nil {
+			return false, err
+		}
+	}
 	return len(cfg.Catalog.Databases()) > 0, nil
+}
+
+// dropped are the tables of a store that no restart needs any more, as an earlier run has left them: to be forgotten.
+func dropped(tables []schema.StoredTable, stored offset.Offset) []schema.StoredTable {
+	var gone []schema.StoredTable
+	reached := binlog.Reached(stored)
+	for i := range tables {
+		t := &tables[i]
+		if n := len(t.Versions); t.Table != "" && n > 0 && t.Versions[n-1].Definition == nil && reached(&t.Versions[n-1]) {
+			gone = append(gone, schema.StoredTable{Database: t.Database, Table: t.Table})
+		}
+	}
+	return gone
 }
 
 // guard holds the number of captured tables against guardrail.collections.max.
@@ -363,7 +437,7 @@ func (s *schemas) changed(ctx context.Context, ev *binlog.SchemaChange) error {
 	if err := checkChange(s.c, s.emitter, ev); err != nil {
 		return err
 	}
-	if records := historyRecords(s.c.Prefix, ev, s.emitter.Mark); s.history != nil && len(records) > 0 {
+	if records := historyRecords(s.c.Prefix, ev, s.emitter.Mark); s.history != nil && len(records) > 0 && !s.written(ev.Offset) {
 		if err := s.history.write(ctx, records); err != nil {
 			return err
 		}

@@ -87,13 +87,17 @@ func (s *SchemaTopic) Load(ctx context.Context, connector, prefix string) ([]sch
 	return tables, nil
 }
 
-// Save implements [schema.Store]: it returns when all in-sync replicas have all the tables. After an error some of them
-// may be written.
+// Save implements [schema.Store]: it returns when all in-sync replicas have all the tables. A table without versions is
+// forgotten: its record is deleted. After an error some of them may be written.
 func (s *SchemaTopic) Save(ctx context.Context, connector, prefix string, tables []schema.StoredTable) error {
 	owner := offset.Key{Connector: connector, Server: prefix}
 	writes := make([]*sent, len(tables))
 	for i, t := range tables {
-		writes[i] = s.produce(ctx, &kgo.Record{Key: tableKey(nil, owner, t.Database, t.Table), Value: t.Append(nil)}, nil)
+		record := &kgo.Record{Key: tableKey(nil, owner, t.Database, t.Table)}
+		if len(t.Versions) > 0 {
+			record.Value = t.Append(nil)
+		}
+		writes[i] = s.produce(ctx, record, nil)
 	}
 	for i, w := range writes {
 		if err := w.wait(ctx); err != nil {

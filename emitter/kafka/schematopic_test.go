@@ -87,6 +87,10 @@ func TestI11_SchemaTopicKeepsTables(t *testing.T) {
 		wantSchemas(t, s, "inventory", "shop", server, database, orders, customers)
 		wantSchemas(t, s, "inventory", "shop2", other)
 	}
+	if err := s.Save(t.Context(), "inventory", "shop", []schema.StoredTable{{Database: customers.Database, Table: customers.Table}}); err != nil {
+		t.Fatal(err)
+	}
+	wantSchemas(t, openSchemas(t, cluster), "inventory", "shop", server, database, orders) // the table without versions is forgotten
 	details, err := s.client.admin.ListTopics(t.Context(), schemasTopic)
 	if err != nil || len(details[schemasTopic].Partitions) != 25 {
 		t.Errorf("%d partitions, %v", len(details[schemasTopic].Partitions), err)

@@ -18,8 +18,11 @@ die() { say "$*"; exit 1; }
 # alone SCRIPT: one run of a script at a time, since two test packages may ask for the same image at once.
 alone() { exec 9>"$CACHE/$1.lock"; flock 9; }
 
-# need COMMAND PACKAGE...: installs Debian packages when the command is missing, as root on Debian only.
+# need COMMAND PACKAGE...: installs Debian packages when the command is missing, as root on Debian only. One at a time.
 need() {
+  command -v "$1" >/dev/null || (flock 8; install "$@") 8>"$CACHE/apt.lock"
+}
+install() {
   local c=$1; shift
   command -v "$c" >/dev/null && return
   [ "$(id -u)" = 0 ] && [ -f /etc/debian_version ] ||
@@ -39,8 +42,12 @@ pulled() {
   timeout 300 docker pull -q "$1" >/dev/null 2>&1
 }
 
-# jars NAME group:artifact:version...: puts these jars and what they depend on into $CACHE/NAME, once.
+# jars NAME group:artifact:version...: puts these jars and what they depend on into $CACHE/NAME, once. One at a time: Maven's
+# repository is shared.
 jars() {
+  [ -d "$CACHE/$1" ] || (flock 7; fetch "$@") 7>"$CACHE/maven.lock"
+}
+fetch() {
   local name=$1; shift
   [ -d "$CACHE/$name" ] && return
   need java default-jre-headless

@@ -90,6 +90,7 @@ func TestThirdPartiesStayInTheirPackages(t *testing.T) {
 	allowed := map[string][]string{
 		"github.com/go-mysql-org/go-mysql": {"binlog", "it"},
 		"github.com/twmb/franz-go":         {"emitter", "it"},
+		"github.com/pingcap/":              {"schema"},
 		"github.com/linkedin/goavro":       {"emitter", "it"},
 		"github.com/testcontainers/":       {"it"},
 		"github.com/moby/":                 {"it"},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -14,6 +15,7 @@ import (
 	"github.com/tidemark-cdc/tidemark/binlog"
 	"github.com/tidemark-cdc/tidemark/emitter"
 	"github.com/tidemark-cdc/tidemark/offset"
+	"github.com/tidemark-cdc/tidemark/schema"
 )
 
 // Pipeline moves the changes of one connector. Its fields are set before Run and not changed after.
@@ -138,7 +140,15 @@ func (p *Pipeline) stream(ctx context.Context, source binlog.Source, delivery em
 			cancel(err)
 		}
 	}()
-	out := Output{Emitter: p.Emitter, Delivery: delivery, Heartbeat: p.Heartbeat, Beat: p.Beat, SkipRows: p.SkipRows, SchemaChange: p.SchemaChange, beat: time.Now()}
+	out := Output{Emitter: p.Emitter, Delivery: delivery, Heartbeat: p.Heartbeat, Beat: p.Beat, SkipRows: p.SkipRows, beat: time.Now()}
+	if p.SchemaChange != nil {
+		out.SchemaChange = func(ctx context.Context, ev *binlog.SchemaChange) error {
+			if err := p.saveBefore(ctx, ev, delivery, saver); err != nil {
+				return err
+			}
+			return p.SchemaChange(ctx, ev)
+		}
+	}
 	for {
 		event, err := source.Read(ctx)
 		if err == io.EOF { // bare: within another error it is a connection that the server closed
@@ -157,6 +167,22 @@ func (p *Pipeline) stream(ctx context.Context, source binlog.Source, delivery em
 			return err
 		}
 	}
+}
+
+// mostVersions is how many versions of a table the schema store may have to keep for a restart.
+const mostVersions = 16
+
+// saveBefore saves what lies before a statement when a table of it has been altered often since the last save: the store keeps
+// all versions that a restart may need, and writes them with each statement.
+func (p *Pipeline) saveBefore(ctx context.Context, ev *binlog.SchemaChange, delivery emitter.Delivery, saver *saver) error {
+	if !slices.ContainsFunc(ev.Tables, func(t schema.StoredTable) bool { return len(t.Versions) > mostVersions }) {
+		return nil
+	}
+	if err := delivery.Flush(ctx); err != nil {
+		return err
+	}
+	saver.now(ctx)
+	return nil
 }
 
 // finish ends an attempt that cause ended: it waits for the acknowledgements that are still due and stores what is safe,

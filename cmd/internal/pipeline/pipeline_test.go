@@ -18,6 +18,7 @@ import (
 	"github.com/tidemark-cdc/tidemark/binlog"
 	"github.com/tidemark-cdc/tidemark/emitter"
 	"github.com/tidemark-cdc/tidemark/offset"
+	"github.com/tidemark-cdc/tidemark/schema"
 )
 
 // memoryStore keeps one offset, and every one that was ever saved.
@@ -415,6 +416,78 @@ func TestStallIsSaid(t *testing.T) {
 		cancel()
 		if err := <-done; err != nil {
 			t.Fatal(err)
+		}
+	})
+}
+
+// Rows of an XA transaction are given out while the offset stands still: that they are acknowledged shows in how many are.
+func TestStallIsNotSaidInsideXA(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zap.InfoLevel)
+		watch := stall{log: zap.New(core), moved: time.Now()}
+		o := at(100)
+		o.Side = &offset.Side{Open: &offset.Open{XID: "x"}}
+		for range 100 {
+			o.Done++
+			watch.look(o, 5)
+			time.Sleep(time.Second)
+		}
+		if logs.Len() != 0 {
+			t.Errorf("said %v", logs.All())
+		}
+		for range 2 * int(stallAfter/time.Second) {
+			watch.look(o, 5)
+			time.Sleep(time.Second)
+		}
+		if logs.Len() != 1 {
+			t.Errorf("said %v", logs.All())
+		}
+	})
+}
+
+// altering is a source that gives one ALTER after the other, with the versions of the table since the offset stored last.
+type altering struct {
+	script
+	n, since int
+	stored   chan offset.Offset
+}
+
+func (s *altering) Stored(o offset.Offset) { s.stored <- o }
+func (s *altering) Read(ctx context.Context) (binlog.Event, error) {
+	select {
+	case <-s.stored:
+		s.since = 1
+	default:
+	}
+	if s.n++; s.n > 200 {
+		return s.script.Read(ctx)
+	}
+	s.since++
+	return &binlog.SchemaChange{Offset: at(int64(100 * s.n)), Tables: []schema.StoredTable{{Database: "d", Table: "t", Versions: make([]schema.StoredVersion, s.since)}}}, nil
+}
+
+// A table that is altered again and again between two flush intervals: the offset is stored in time, so that the schema store
+// need not keep, and write with each statement, ever more versions.
+func TestI11_VersionsOfATableAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memoryStore{}
+		source := &altering{stored: make(chan offset.Offset, 100)}
+		p, _, _ := newPipeline(store, newInstant)
+		p.Open = func(context.Context, offset.Offset) (binlog.Source, error) { return source, nil }
+		most, statements := 0, 0
+		p.SchemaChange = func(_ context.Context, ev *binlog.SchemaChange) error {
+			most = max(most, len(ev.Tables[0].Versions))
+			if statements++; statements > mostVersions && len(store.positions()) < 2 {
+				t.Errorf("statement %d: nothing is stored before it", statements)
+			}
+			return nil
+		}
+		source.start, source.err = at(4), io.EOF
+		if err := p.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if statements != 200 || most != mostVersions+1 {
+			t.Errorf("%d versions at most, of %d statements", most, statements)
 		}
 	})
 }

@@ -20,10 +20,11 @@ type saver struct {
 	ours    bool                // last is of this attempt, so of the same server
 	failing bool                // the last save failed; said once
 	broken  chan error          // has the error after which saving again is of no use
+	asked   chan chan struct{}  // to save at once; closed when that is done
 }
 
 func newSaver(p *Pipeline, stored offset.Offset) *saver {
-	return &saver{p: p, last: stored, broken: make(chan error, 1)}
+	return &saver{p: p, last: stored, broken: make(chan error, 1), asked: make(chan chan struct{})}
 }
 
 // start saves the delivery's safe offset every flush interval in a goroutine of its own, until the returned function is
@@ -37,28 +38,46 @@ func (s *saver) start(ctx context.Context, delivery emitter.Delivery) (stop func
 		defer tick.Stop()
 		watch := stall{log: s.p.Log, moved: time.Now()}
 		for {
+			var asked chan struct{}
 			select {
 			case <-ctx.Done():
 				return
+			case asked = <-s.asked:
 			case <-tick.C:
 			}
 			safe, ok := delivery.Safe()
 			watch.look(safe, delivery.Unacked())
-			if !ok {
-				continue
-			}
-			if err := s.save(ctx, safe); ctx.Err() == nil {
-				s.report(safe, err)
-				if errors.Is(err, offset.ErrUnusable) {
-					s.broken <- err
-					return
+			if ok {
+				if err := s.save(ctx, safe); ctx.Err() == nil {
+					s.report(safe, err)
+					if errors.Is(err, offset.ErrUnusable) {
+						s.broken <- err
+						return
+					}
 				}
+			}
+			if asked != nil {
+				close(asked)
 			}
 		}
 	}()
 	return func() {
 		cancel()
 		<-done
+	}
+}
+
+// now saves the delivery's safe offset without waiting for the flush interval, as well as can be.
+func (s *saver) now(ctx context.Context) {
+	done := make(chan struct{})
+	select {
+	case s.asked <- done:
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
 	}
 }
 
@@ -86,7 +105,7 @@ type stall struct {
 }
 
 func (s *stall) look(safe offset.Offset, unacked int) {
-	if unacked == 0 || !safe.Equal(s.safe) {
+	if unacked == 0 || !safe.Same(s.safe) {
 		if s.said {
 			s.log.Info("Kafka acknowledges records again")
 		}
