@@ -25,10 +25,11 @@ import (
 // from there on, outside the end of the last event. `gtids` has whole transactions only (I4).
 type assembler struct {
 	captured     func(database, table string) bool
-	queries      bool // keep the texts of ROWS_QUERY
-	transactions bool // give out Begin
-	skipDDL      bool // Config.SkipUnparseableDDL
-	filtered     bool // Config.Filtered
+	queries      bool                                    // keep the texts of ROWS_QUERY
+	transactions bool                                    // give out Begin
+	skipDDL      bool                                    // Config.SkipUnparseableDDL
+	unknownTable func(database, table string, err error) // Config.UnknownTable
+	filtered     bool                                    // Config.Filtered
 	sources      func(source string) bool
 	sourceRows   bool
 	tables       tables

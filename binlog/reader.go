@@ -49,6 +49,7 @@ func newReader(cfg Config, raw rawStream) (*Reader, error) {
 		queries:      cfg.IncludeQuery,
 		transactions: cfg.Transactions,
 		skipDDL:      cfg.SkipUnparseableDDL,
+		unknownTable: cfg.UnknownTable,
 		filtered:     cfg.Filtered,
 		recount:      cfg.Recount,
 		sources:      cfg.GTIDSources,

@@ -2,6 +2,7 @@ package binlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -50,6 +51,9 @@ func (a *assembler) rowsEvent(h header, body []byte) (Event, error) {
 	}
 	name := v.database + "." + v.name
 	switch {
+	case errors.Is(v.err, errMetadata) && a.unknownTable != nil:
+		a.unknownTable(v.database, v.name, a.errorf(v.err, name))
+		return nil, nil
 	case v.err != nil:
 		return nil, a.errorf(v.err, name)
 	case e.columns != len(v.cells):

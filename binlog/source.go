@@ -59,6 +59,10 @@ type Config struct {
 	// (schema.history.internal.skip.unparseable.ddl): without column names in the binlog.
 	SkipUnparseableDDL bool
 
+	// UnknownTable is told of each rows event of a captured table whose columns nobody can name, and why; its rows are left
+	// out then (inconsistent.schema.handling.mode). Nil: they end the stream. It is called by the reader's goroutine.
+	UnknownTable func(database, table string, err error)
+
 	// IncludeQuery fills Info.Query with the statements' texts, when the server writes them into the binlog
 	// (binlog_rows_query_log_events).
 	IncludeQuery bool

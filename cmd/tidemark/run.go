@@ -208,6 +208,21 @@ func skipRows(c *config.Connector, log *zap.Logger) func(error) {
 	return nil
 }
 
+// skipTables is what inconsistent.schema.handling.mode wants for rows of tables that are not known; nil: the stream stops.
+func skipTables(c *config.Connector, log *zap.Logger) func(database, table string, err error) {
+	if c.UnknownTables == config.Fail {
+		return nil
+	}
+	told := map[string]bool{}
+	return func(database, table string, err error) {
+		if name := database + "." + table; c.UnknownTables == config.Warn && !told[name] || len(told) == 0 {
+			told[name] = true
+			log.Warn("rows of a table that is not known are left out, as inconsistent.schema.handling.mode asks", zap.String("mode", string(c.UnknownTables)),
+				zap.String("table", name), zap.Error(err))
+		}
+	}
+}
+
 // transient says whether waiting can heal an error.
 func transient(err error) bool { return server.Transient(err) || kafka.Transient(err) }
 

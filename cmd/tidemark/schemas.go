@@ -118,6 +118,7 @@ func readerConfig(c *config.Connector, from binlog.Start, log *zap.Logger) binlo
 		Captured:           c.Filter.Captured,
 		Filters:            c.Filter.Fingerprint(),
 		SkipUnparseableDDL: c.History.SkipUnparseable,
+		UnknownTable:       skipTables(c, log),
 		IncludeQuery:       c.IncludeQuery,
 		Transactions:       c.Transactions,
 		Recount:            recount && c.Transactions,

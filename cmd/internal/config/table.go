@@ -320,8 +320,8 @@ func tuningTable() []Property {
 	failures := []Property{
 		{Name: "errors.max.retries", Type: Number, Default: "-1", Min: -1, Max: milliMax, Doc: "How often a failed connection is tried again; -1 is without end."},
 		{Name: "retriable.restart.connector.wait.ms", Type: Millis, Default: "10000", Max: 1<<63 - 1, Status: Accepted, Note: "The wait before another attempt grows from half a second to 30 seconds.", Doc: "Wait before a restart after a failure."},
-		{Name: "event.processing.failure.handling.mode", Type: Enum, Default: "fail", Allowed: []string{"fail", "warn", "skip", "ignore"}, Doc: "What happens to an event that cannot be read."},
-		{Name: "event.deserialization.failure.handling.mode", Type: Enum, Default: "fail", Allowed: []string{"fail", "warn", "skip", "ignore"}, Doc: "What happens to an event that cannot be read."},
+		{Name: "event.processing.failure.handling.mode", Type: Enum, Default: "fail", Allowed: []string{"fail", "warn", "skip", "ignore"}, Doc: "What happens to a row that cannot be made an event.", Note: "It is about rows that cannot be written as events; a binlog that cannot be read stops the stream in any mode."},
+		{Name: "event.deserialization.failure.handling.mode", Type: Enum, Default: "fail", Allowed: []string{"fail", "warn", "skip", "ignore"}, Doc: "What happens to a row that cannot be made an event.", Note: "It is about rows that cannot be written as events; a binlog that cannot be read stops the stream in any mode."},
 		{Name: "event.converting.failure.handling.mode", Type: Enum, Default: "warn", Allowed: []string{"fail", "warn", "skip"}, Doc: "What happens to a value that cannot be converted."},
 		{Name: "inconsistent.schema.handling.mode", Type: Enum, Default: "fail", Allowed: []string{"fail", "warn", "skip"}, Doc: "What happens to rows of a table that is not in the schema history."},
 		{Name: "log.position.check.enable", Type: Bool, Default: "true", Status: Accepted, Note: "That the stored position is still on the server is always checked.", Doc: "Checks at the start that the binlog still holds the stored position."},

@@ -212,8 +212,23 @@ func (p *Pipeline) finish(ctx context.Context, cause error, delivery emitter.Del
 	err := errors.Join(cause, flushed, saved)
 	if stopped && err == nil {
 		p.Log.Info("stopped", zap.Stringer("offset", saver.last))
+		p.sayPrepared(saver.last)
 	}
 	return err
+}
+
+// sayPrepared says what a Debezium that takes over would lose: it writes the rows of an XA transaction when it is prepared,
+// and Tidemark when it is committed.
+func (p *Pipeline) sayPrepared(o offset.Offset) {
+	if o.Side == nil || len(o.Side.XA) == 0 {
+		return
+	}
+	list := make([]string, len(o.Side.XA))
+	for i, x := range o.Side.XA {
+		list[i] = fmt.Sprintf("%s (prepared at %s:%d)", x.XID, x.File, x.Pos)
+	}
+	p.Log.Warn("XA transactions are prepared and neither committed nor rolled back; Tidemark writes their rows at XA COMMIT, after a restart, too, but a Debezium that takes over here would not: "+
+		"before that, commit them or roll them back (XA RECOVER lists them) while Tidemark runs", zap.Strings("xa", list))
 }
 
 func (p *Pipeline) flush(ctx context.Context, delivery emitter.Delivery) error {

@@ -305,6 +305,28 @@ func TestStopThatCannotStore(t *testing.T) {
 
 var errDisk = errors.New("the disk is full")
 
+// TestStopSaysWhatIsPrepared: whoever hands over to Debezium has to know which rows it would never write.
+func TestStopSaysWhatIsPrepared(t *testing.T) {
+	for _, side := range []*offset.Side{nil, {}, {XA: []offset.Prepared{{XID: "X'61',X'',1", File: "mysql-bin.000001", Pos: 70}}}} {
+		start := at(100)
+		start.Side = side
+		store := &memoryStore{}
+		p, _, logs := newPipeline(store, func() *instant { return &instant{done: make(chan struct{})} }, &script{start: start})
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		p.Open = func(context.Context, offset.Offset) (binlog.Source, error) { return &script{start: start}, nil }
+		if err := p.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		said := logs.FilterMessageSnippet("XA transactions are prepared").All()
+		if prepared := side != nil && len(side.XA) > 0; prepared != (len(said) == 1) {
+			t.Errorf("with %v it says %v", side, said)
+		} else if prepared && !strings.Contains(fmt.Sprint(said[0].ContextMap()["xa"]), "X'61',X'',1 (prepared at mysql-bin.000001:70)") {
+			t.Errorf("it does not name the transaction: %v", said[0].ContextMap())
+		}
+	}
+}
+
 // A stop while Kafka is away is bounded by the flush timeout and stores what was acknowledged.
 func TestStopIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
