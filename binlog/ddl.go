@@ -93,7 +93,7 @@ func (a *assembler) apply(ctx context.Context, q queryEvent, s statement, change
 		}
 	}
 	if !a.silent() {
-		change.Changes, change.Tables = changes, a.storedTables(touched)
+		change.Changes, change.Tables, change.AnsiQuotes = changes, a.storedTables(touched), st.AnsiQuotes
 	}
 	return nil
 }

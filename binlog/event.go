@@ -137,6 +137,8 @@ type SchemaChange struct {
 	Offset  offset.Offset // the boundary after it, with its GTID
 	// Tables are the definitions that the statement changed, for the schema store.
 	Tables []schema.StoredTable
+	// AnsiQuotes says that the statement's sql_mode has ANSI_QUOTES, which Debezium's parser does not know.
+	AnsiQuotes bool
 }
 
 // Truncate is a TRUNCATE TABLE of a captured table; Offset is the boundary after it.

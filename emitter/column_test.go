@@ -45,7 +45,9 @@ func TestColumnsAndKeys(t *testing.T) {
 		{"of another table", Config{Keys: columnPatterns(`db.u.s`)}, []int{0}, `1 {"id":7} {"before":null,"after":{"id":7,"d":null,"s":"x"},…,"op":"c"`},
 		{"for a table without one", Config{Keys: columnPatterns(`db.t.id`)}, nil, `1 {"id":7} {"before":null,"after":{"id":7,"d":null,"s":"x"},…,"op":"c"`},
 		{
-			"a key of excluded columns", Config{Keys: columnPatterns(`db.t.s`), Columns: columnPattern(`db\.t\.id`)}, []int{0},
+			"a key of excluded columns",
+			Config{Keys: columnPatterns(`db.t.s`), Columns: columnPattern(`db\.t\.id`)},
+			[]int{0},
 			`1 {"s":"x"} {"before":null,"after":{"id":7},…,"op":"c"`,
 		},
 	} {
@@ -84,7 +86,8 @@ func TestI3_KeyChangeOfOtherColumns(t *testing.T) {
 		{"string", Config{Header: HeaderConverter{Class: stringConverter}}, `Struct{id=1}`, `Struct{d=1.50,id=1}`},
 		{"json", Config{Tombstones: true, Header: HeaderConverter{Class: jsonConverter}}, `{"d":null,"id":1}`, `{"d":"AJY=","id":1}`},
 		{
-			"json with schema", Config{Header: HeaderConverter{Class: jsonConverter, JSON: schemas}},
+			"json with schema",
+			Config{Header: HeaderConverter{Class: jsonConverter, JSON: schemas}},
 			keySchema + `{"d":null,"id":1}}`, keySchema + `{"d":"AJY=","id":1}}`,
 		},
 	} {

@@ -45,16 +45,22 @@ func TestHeaderText(t *testing.T) {
 		{"timestamp", stamp, whole(1795979007728), "2026-11-29T19:03:27.728Z", "Sun Nov 29 19:03:27 UTC 2026"},
 		{"midnight", stamp, whole(1795910400000), "2026-11-29", "Sun Nov 29 00:00:00 UTC 2026"},
 		{
-			"point", schema.Type{Type: "struct"}, schema.Value{Kind: schema.Point, Bytes: point, Int: 4326},
+			"point",
+			schema.Type{Type: "struct"},
+			schema.Value{Kind: schema.Point, Bytes: point, Int: 4326},
 			`{"x":1.5,"y":-2.5,"wkb":"AQEAAAAAAAAAAAD4PwAAAAAAAATA","srid":4326}`,
 			"Struct{x=1.5,y=-2.5,wkb=AQEAAAAAAAAAAAD4PwAAAAAAAATA,srid=4326}",
 		},
 		{
-			"geometry", schema.Type{Type: "struct"}, schema.Value{Kind: schema.Geometry, Bytes: []byte{1}, Int: schema.NoSRID},
+			"geometry",
+			schema.Type{Type: "struct"},
+			schema.Value{Kind: schema.Geometry, Bytes: []byte{1}, Int: schema.NoSRID},
 			`{"wkb":"AQ==","srid":null}`, "Struct{wkb=AQ==}",
 		},
 		{
-			"vector", schema.Type{Type: "array"}, schema.Value{Kind: schema.Vector, Bytes: []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0}},
+			"vector",
+			schema.Type{Type: "array"},
+			schema.Value{Kind: schema.Vector, Bytes: []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0}},
 			"[1.0,0.0]", "[1.0, 0.0]",
 		},
 	} {

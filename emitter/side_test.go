@@ -304,7 +304,7 @@ func (p *player) step(i int) int {
 	case "d":
 		ev.Op = binlog.Delete
 		n = 2
-		if r.Headers != nil && len(r.Headers) > 0 && r.Headers[0][0] == newKeyHeader {
+		if len(r.Headers) > 0 && r.Headers[0][0] == newKeyHeader {
 			ev.Op = binlog.Update
 			ev.After = sideCells(t, table, parseGolden(t, *p.records[i+2].Value).Payload.After)
 			n = 3

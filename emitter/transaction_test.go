@@ -270,7 +270,6 @@ type replayed struct {
 	begin  *binlog.Begin
 	row    *binlog.Rows
 	commit *binlog.Boundary
-	at     offset.Offset // of the first row after it in its transaction: event and row
 }
 
 // replayEvents makes the events of a Debezium run out of its records and their offsets.
@@ -400,16 +399,21 @@ func TestResumeElsewhere(t *testing.T) {
 		want   string
 	}{
 		{
-			"again from its beginning", binlog.Begin{ID: "u:7", Offset: at(900)}, stored,
+			"again from its beginning",
+			binlog.Begin{ID: "u:7", Offset: at(900)},
+			stored,
 			`{"transaction_id":"u:7","file":"mysql-bin.000001","pos":900} total 1`,
 		},
 		{"its rest", binlog.Begin{ID: "u:7", Offset: at(100), Resume: true}, stored, ` total 4`},
 		{
-			"another one", binlog.Begin{ID: "u:8", Offset: at(900)}, stored,
+			"another one",
+			binlog.Begin{ID: "u:8", Offset: at(900)},
+			stored,
 			`{"transaction_id":"u:8","file":"mysql-bin.000001","pos":900} total 1`,
 		},
 		{
-			"not counted before", binlog.Begin{ID: "u:7", Offset: offset.Offset{TsSec: 5, File: "f", Pos: 100, Event: 4, Row: 1}, Resume: true},
+			"not counted before",
+			binlog.Begin{ID: "u:7", Offset: offset.Offset{TsSec: 5, File: "f", Pos: 100, Event: 4, Row: 1}, Resume: true},
 			offset.Offset{TsSec: 5, File: "f", Pos: 100, Event: 4, Row: 1},
 			`{"transaction_id":"u:7","ts_sec":5,"file":"f","pos":100,"row":1,"event":4} total 1`,
 		},

@@ -236,7 +236,9 @@ func TestDecimalExtremes(t *testing.T) {
 // Debezium's stream writes doubles without an exponent, with all the digits that they have.
 func TestJSONNumbersAndKeyOrder(t *testing.T) {
 	testCases(t, []caseCell{{
-		"one document", Modes{}, Column{Type: typeJSON, Meta: 4},
+		"one document",
+		Modes{},
+		Column{Type: typeJSON, Meta: 4},
 		"000b00a900510000005100010052000100530002005500020057000200590003005c0003005f00030062000300650004000c69000b6f000a77000501000b7f000a" +
 			"87000b8f000502000b97000b9f000ca70065756964706973666269676475706e656776616c6e616d6505656d70747948afbc9af2d77a3effffffffffffffff1f" +
 			"85eb51b81e09401581e97df4102211000000000000f0430000000000000080000000000000f03f0161",
@@ -253,13 +255,17 @@ func TestOpaqueJSONValues(t *testing.T) {
 		{"DATETIME(3)", Modes{}, json, "0f0c08c0d40119761f9519", `"\"2015-01-15 23:24:25.12\""`},
 		{"negative TIME", Modes{}, json, "0f0b080000000591cbffff", `"\"-838:59:59\""`},
 		{
-			"zeros", Modes{}, json, "0203002b000f0d000f17000f21000a0800000000000000000b0800000000000000000c080000000000000000",
+			"zeros",
+			Modes{},
+			json, "0203002b000f0d000f17000f21000a0800000000000000000b0800000000000000000c080000000000000000",
 			`"[\"0000-00-00\",\"00:00:00\",\"0000-00-00 00:00:00\"]"`,
 		},
 		{"DECIMAL(50,20)", Modes{}, json, "0ff6172f148000000c149aa4350dfb38d2075bcd150000000000", `"12345678901234567890.12345678900000000000"`},
 		{"bytes", Modes{}, json, "0f0f02cafe", `"\"yv4=\""`},
 		{
-			"POINT", Modes{}, json,
+			"POINT",
+			Modes{},
+			json,
 			"0003009800190003001c00040020000b00002b000c7800027e0063727374797065636f6f7264696e6174657302004d001200040016000a000c20000025007479" +
 				"706570726f70657274696573046e616d65010028000b0004000c0f006e616d651875726e3a6f67633a6465663a6372733a4d7953514c3a3a3005506f696e" +
 				"7402001a000b0a000b1200000000000000f03f000000000000f03f",
@@ -291,7 +297,9 @@ func TestTextWithNULAndBlanks(t *testing.T) {
 		{"four bytes", Modes{}, varchar, "f09f8dbb", `"🍻"`},
 		{"65,535 bytes", Modes{}, Column{Type: typeVarchar, Meta: 65535, Collation: 255}, hex.EncodeToString([]byte(long)), `"` + long + `"`},
 		{
-			"3 MB", Modes{}, Column{Type: typeBlob, Meta: 3, Collation: 255},
+			"3 MB",
+			Modes{},
+			Column{Type: typeBlob, Meta: 3, Collation: 255},
 			strings.Repeat("c3a9", 3<<19), `"` + strings.Repeat("é", 3<<19) + `"`,
 		},
 	})

@@ -119,7 +119,11 @@ func TestJDBCSinkDataTypes(t *testing.T) {
 
 	// Cells that are too short are errors here, too.
 	for _, c := range []Column{
-		{Type: typeLong}, {Type: typeLonglong, Unsigned: true}, {Type: typeFloat}, {Type: typeDouble}, {Type: typeBit, Meta: 1},
+		{Type: typeLong},
+		{Type: typeLonglong, Unsigned: true},
+		{Type: typeFloat},
+		{Type: typeDouble},
+		{Type: typeBit, Meta: 1},
 		{Type: typeNewDecimal, Meta: 10 << 8},
 	} {
 		if _, v, err := decodeMode(t, Modes{Converters: []Converter{double}}, c, []byte{1, 2}); err == nil {

@@ -32,8 +32,10 @@ func TestParseCreateTable(t *testing.T) {
 				{Name: "PRIMARY", Type: "INT UNSIGNED", Length: -1, Scale: -1, AutoInc: true, Generated: true, Comment: "a, ) DEFAULT ''x'' \\' `", JDBCType: 4},
 				{Name: "key", Type: "VARCHAR", Length: 10, Scale: -1, Charset: "latin1", HasDefault: true, JDBCType: 12},
 				{Name: "g", Type: "INT", Length: -1, Scale: -1, JDBCType: 4},
-				{Name: "e", Type: "SET", Length: 5, Scale: -1, Charset: "utf8mb4", Nullable: true, HasDefault: true, Default: s("a,it''s"), Labels: []string{"a", "it''s", `b\\,`}, JDBCType: 1,
-					Server: &ServerColumn{Labels: []string{"a", "it's", `b\,`}}},
+				{
+					Name: "e", Type: "SET", Length: 5, Scale: -1, Charset: "utf8mb4", Nullable: true, HasDefault: true, Default: s("a,it''s"), Labels: []string{"a", "it''s", `b\\,`}, JDBCType: 1,
+					Server: &ServerColumn{Labels: []string{"a", "it's", `b\,`}},
+				},
 			}, DefaultCharset: "utf8mb4", Comment: "CHARSET=latin2"},
 		},
 		{

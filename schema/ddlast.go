@@ -248,7 +248,6 @@ type databaseChange struct {
 type createIndex struct {
 	table tableRef
 	key   keyText
-	last  int // the token after the statement's own part
 }
 
 type dropIndex struct {

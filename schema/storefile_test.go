@@ -42,7 +42,9 @@ func storedSample(t *testing.T, database, table string) StoredTable {
 
 func TestStoredTableComesBack(t *testing.T) {
 	for _, want := range []StoredTable{
-		storedSample(t, "d", "t"), storedSample(t, "", "ta`\"ble\n"), {Database: "d"}, {},
+		storedSample(t, "d", "t"), storedSample(t, "", "ta`\"ble\n"),
+		{Database: "d"},
+		{},
 		{Database: "d", Versions: []StoredVersion{{Charset: "latin1", ServerCharset: "utf8mb4"}}},
 	} {
 		text := want.Append([]byte("x"))

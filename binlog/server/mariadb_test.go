@@ -94,12 +94,24 @@ func TestDumpOnMariaDB(t *testing.T) {
 		set  string
 		dump []byte // without the server id behind flags
 	}{
-		{"by GTID", DumpRequest{ServerID: 7, Identity: "c1", From: DumpFrom{GTIDs: "0-1-40,5-1-1", ByGTID: true}},
-			"@mariadb_slave_capability=4, @slave_connect_state='0-1-40,5-1-1', @slave_gtid_strict_mode=@@GLOBAL.gtid_strict_mode", []byte{mysql.COM_BINLOG_DUMP, 4, 0, 0, 0, 0, 0}},
-		{"by position", DumpRequest{ServerID: 7, Identity: "c1", Queries: true, From: DumpFrom{File: "mysql-bin.000003", Pos: 400}},
-			"SET @mariadb_slave_capability=4", []byte{mysql.COM_BINLOG_DUMP, 0x90, 1, 0, 0, 2, 0}},
-		{"beside", DumpRequest{ServerID: 7, Identity: "c1", Beside: true, From: DumpFrom{File: "mysql-bin.000003", Pos: 4}},
-			"SET @mariadb_slave_capability=4", []byte{mysql.COM_BINLOG_DUMP, 4, 0, 0, 0, 0, 0}},
+		{
+			"by GTID",
+			DumpRequest{ServerID: 7, Identity: "c1", From: DumpFrom{GTIDs: "0-1-40,5-1-1", ByGTID: true}},
+			"@mariadb_slave_capability=4, @slave_connect_state='0-1-40,5-1-1', @slave_gtid_strict_mode=@@GLOBAL.gtid_strict_mode",
+			[]byte{mysql.COM_BINLOG_DUMP, 4, 0, 0, 0, 0, 0},
+		},
+		{
+			"by position",
+			DumpRequest{ServerID: 7, Identity: "c1", Queries: true, From: DumpFrom{File: "mysql-bin.000003", Pos: 400}},
+			"SET @mariadb_slave_capability=4",
+			[]byte{mysql.COM_BINLOG_DUMP, 0x90, 1, 0, 0, 2, 0},
+		},
+		{
+			"beside",
+			DumpRequest{ServerID: 7, Identity: "c1", Beside: true, From: DumpFrom{File: "mysql-bin.000003", Pos: 4}},
+			"SET @mariadb_slave_capability=4",
+			[]byte{mysql.COM_BINLOG_DUMP, 4, 0, 0, 0, 0, 0},
+		},
 	} {
 		f := mariaDB()
 		event := rotate("mysql-bin.000003", 400, true)

@@ -100,8 +100,11 @@ func TestChecksAtTheStart(t *testing.T) {
 			f.source = "primary.example"
 		}, []string{"is a replica of primary.example"}, ErrSetup},
 		{"MariaDB", func(f *fake) {}, nil, nil},
-		{"MariaDB, its default format", func(f *fake) { f.vars["binlog_format"] = "MIXED" },
-			[]string{"binlog_format is MIXED on MariaDB at db.example:3306, so changes come as SQL text instead of rows: SET GLOBAL binlog_format=ROW"}, ErrSetup},
+		{
+			"MariaDB, its default format", func(f *fake) { f.vars["binlog_format"] = "MIXED" },
+			[]string{"binlog_format is MIXED on MariaDB at db.example:3306, so changes come as SQL text instead of rows: SET GLOBAL binlog_format=ROW"},
+			ErrSetup,
+		},
 		{"MariaDB, row image", func(f *fake) { f.vars["binlog_row_image"] = "MINIMAL" }, []string{"SET GLOBAL binlog_row_image=FULL"}, ErrSetup},
 		{"MariaDB, after images without what did not change", func(f *fake) { f.vars["binlog_row_image"] = "FULL_NODUP" }, nil, nil},
 		{"MariaDB, its default metadata", func(f *fake) { f.vars["binlog_row_metadata"] = "NO_LOG" }, nil, nil},
