@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tidemark-cdc/tidemark/cmd/internal/config"
@@ -74,5 +76,42 @@ func TestMerge(t *testing.T) {
 	}
 	if after, err := os.Stat(path); err != nil || after.Size() != before.Size() {
 		t.Errorf("what the store has already is written again: %d bytes, then %d (%v)", before.Size(), after.Size(), err)
+	}
+}
+
+// What a store has of an offset that was given up must not count at another start.
+func TestReplaceStored(t *testing.T) {
+	store, err := schema.OpenFileStore(filepath.Join(t.TempDir(), "offsets.dat.schemas"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	s := &schemas{c: &config.Connector{Name: "shop", Prefix: "shop1"}, store: store}
+	table := func(name string, pos int64) schema.StoredTable {
+		return schema.StoredTable{Database: "d", Table: name, Versions: []schema.StoredVersion{{File: "mysql-bin.000001", Pos: pos, Definition: &schema.Definition{Database: "d", Name: name}}}}
+	}
+	if err := store.Save(t.Context(), "other", "shop1", []schema.StoredTable{table("a", 1)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tables := range [][]schema.StoredTable{{table("a", 1), table("b", 1)}, {table("b", 2), table("c", 2)}, nil} {
+		if err := s.replaceStored(t.Context(), tables); err != nil {
+			t.Fatal(err)
+		}
+		got, err := store.Load(t.Context(), "shop", "shop1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.SortFunc(got, func(a, b schema.StoredTable) int { return strings.Compare(a.Table, b.Table) })
+		if len(got) != len(tables) {
+			t.Fatalf("the store has %v, want %v", got, tables)
+		}
+		for i := range got {
+			if got[i].Table != tables[i].Table || got[i].Versions[0].Pos != tables[i].Versions[0].Pos {
+				t.Errorf("the store has %v, want %v", got[i], tables[i])
+			}
+		}
+	}
+	if got, err := store.Load(t.Context(), "other", "shop1"); err != nil || len(got) != 1 {
+		t.Errorf("of another connector it has %v (%v)", got, err)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -237,7 +239,7 @@ func (s *schemas) define(ctx context.Context, conn *server.Conn, info *server.In
 		// the binlog would show it.
 		s.log.Warn("the start lies in the past, the definitions of the tables there are not stored, and the binlog does not name columns (binlog_row_metadata is not FULL): "+
 			"only tables whose CREATE TABLE comes by can be read", zap.Stringer("server", position))
-		return from, nil
+		return from, s.replaceStored(ctx, nil)
 	}
 	for _, t := range texts {
 		cfg.Catalog.Set(t.Database, t.Name, s.parse(t.TableID, t.SQL, opts))
@@ -254,9 +256,6 @@ func (s *schemas) define(ctx context.Context, conn *server.Conn, info *server.In
 	} else if fresh {
 		from = startAt(position) // the very point at which the definitions hold
 	}
-	if s.store == nil {
-		return from, nil
-	}
 	all := cfg.Catalog.All()
 	for i := range all {
 		v := &all[i].Versions[0]
@@ -265,7 +264,29 @@ func (s *schemas) define(ctx context.Context, conn *server.Conn, info *server.In
 			v.GTIDs = position.GTIDs.String()
 		}
 	}
-	return from, s.store.Save(ctx, s.c.Name, s.c.Prefix, all)
+	return from, s.replaceStored(ctx, all)
+}
+
+// replaceStored makes tables all that the store has. What it had is of an offset that is given up: tables may have been
+// changed since, and what does not lie before the new start would count there.
+func (s *schemas) replaceStored(ctx context.Context, tables []schema.StoredTable) error {
+	if s.store == nil {
+		return nil
+	}
+	stale, err := s.store.Load(ctx, s.c.Name, s.c.Prefix)
+	if err != nil {
+		return err
+	}
+	kept := make(map[schema.TableName]bool, len(tables))
+	for i := range tables {
+		kept[schema.TableName{Database: tables[i].Database, Table: tables[i].Table}] = true
+	}
+	for _, t := range stale {
+		if !kept[schema.TableName{Database: t.Database, Table: t.Table}] {
+			tables = append(tables, schema.StoredTable{Database: t.Database, Table: t.Table})
+		}
+	}
+	return s.store.Save(ctx, s.c.Name, s.c.Prefix, tables)
 }
 
 // wanted says which tables' definitions are read from the server: those of which Debezium's snapshot would write the
@@ -325,10 +346,7 @@ func (s *schemas) recall(ctx context.Context, cfg *binlog.Config, stored offset.
 		// Who moved the offset has read statements that the store does not know of, and nothing in the binlog would show it.
 		s.log.Warn("somebody else has moved the stored offset, and tables may have been changed on the way; as the binlog does not name the columns of its rows "+
 			"(binlog_row_metadata is not FULL), Tidemark forgets what it knew of the tables", zap.Stringer("offset", stored), zap.Int("definitions", len(tables)))
-		for i := range tables {
-			tables[i].Versions = nil
-		}
-		return false, s.store.Save(ctx, s.c.Name, s.c.Prefix, tables)
+		return false, s.replaceStored(ctx, nil)
 	}
 	cfg.Catalog.Load(tables, binlog.Reached(stored))
 	if gone := dropped(tables, stored); len(gone) > 0 {
@@ -453,14 +471,40 @@ func (s *schemas) changed(ctx context.Context, ev *binlog.SchemaChange) error {
 func historyRecords(prefix string, ev *binlog.SchemaChange, mark func(offset.Offset) offset.Offset) []schema.HistoryRecord {
 	var records []schema.HistoryRecord
 	for i := range ev.Changes {
-		if c := &ev.Changes[i]; c.History {
-			records = append(records, schema.HistoryRecord{
-				Server: prefix, Position: position(mark(ev.Record)), Time: time.Now().UnixMilli(),
-				Database: c.Database, DDL: c.DDL, Changes: c.Changes,
-			})
+		c := &ev.Changes[i]
+		if !c.History {
+			continue
 		}
+		ddl, ok := recoverable(ev, c)
+		if !ok {
+			continue
+		}
+		records = append(records, schema.HistoryRecord{
+			Server: prefix, Position: position(mark(ev.Record)), Time: time.Now().UnixMilli(),
+			Database: c.Database, DDL: ddl, Changes: c.Changes,
+		})
 	}
 	return records
+}
+
+// Statements that MySQL takes and Debezium's parser does not.
+var (
+	alterThisDatabase = regexp.MustCompile(`(?i)^(ALTER\s+(?:DATABASE|SCHEMA))\s+(DEFAULT|CHARACTER|COLLATE|READ|ENCRYPTION\s*[=']|CHARSET\s*=)`)
+	spatialReference  = regexp.MustCompile(`(?i)^(?:CREATE|DROP)\s+(?:OR\s+REPLACE\s+)?SPATIAL\s+REFERENCE\s`)
+)
+
+// recoverable is the text of a record that a Debezium can read when it starts. It parses those that have no changes, and
+// one that it cannot parse would keep it from ever starting again. It would have stopped at such a statement itself, so
+// there is no record of its own to equal. The text is false for a record that is better left out: it says nothing of tables.
+func recoverable(ev *binlog.SchemaChange, c *schema.SchemaChange) (string, bool) {
+	switch {
+	case len(c.Changes) > 0:
+	case ev.AnsiQuotes && strings.Contains(c.DDL, `"`), spatialReference.MatchString(c.DDL):
+		return "", false
+	case c.Database != "" && alterThisDatabase.MatchString(c.DDL):
+		return alterThisDatabase.ReplaceAllString(c.DDL, "$1 "+strings.ReplaceAll(quoteName(c.Database), "$", "$$")+" $2"), true
+	}
+	return c.DDL, true
 }
 
 // position is an offset as a schema history has it.
