@@ -105,3 +105,29 @@ func TestShaping(t *testing.T) {
 		t.Errorf("header converter %+v", c.HeaderConverter)
 	}
 }
+
+// FuzzSettings: no value of any key makes more than an error.
+func FuzzSettings(f *testing.F) {
+	for _, seed := range [][2]string{
+		{"message.key.columns", "inventory.orders:customer_id,nullable_key;(.*).order_log:msg"}, {"message.key.columns", ";:,;"},
+		{"column.mask.with.99999999999999999999.chars", "a.b.c"}, {"column.mask.hash.v2.SHA-256.with.salt.x", "a.b.c"}, {"converters", "a,,b"},
+		{"database.initial.statements", ";;;a;;"}, {"skipped.operations", "none,t"}, {"topic.creation.groups", "default, a"}, {"schema.history.internal.ddl.filter", "(a|b"},
+		{"topic.naming.strategy", "io.debezium.schema.DefaultRegexTopicNamingStrategy"}, {"gtid.source.includes", `\`},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, key, value string) {
+		settings := &file{value: map[string]string{
+			"connector.class": mysqlClass, "database.hostname": "h", "database.user": "u", "database.server.id": "1", "topic.prefix": "p", "snapshot.mode": "no_data",
+			"topic.creation.default.partitions": "1", "topic.creation.default.replication.factor": "1",
+		}}
+		for k := range settings.value {
+			settings.keys = append(settings.keys, k)
+		}
+		settings.set(key, value)
+		c, _, err := tail(settings, Options{})
+		if err == nil && c == nil {
+			t.Error("neither settings nor an error")
+		}
+	})
+}
