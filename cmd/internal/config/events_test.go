@@ -109,10 +109,17 @@ func TestShaping(t *testing.T) {
 // FuzzSettings: no value of any key makes more than an error.
 func FuzzSettings(f *testing.F) {
 	for _, seed := range [][2]string{
-		{"message.key.columns", "inventory.orders:customer_id,nullable_key;(.*).order_log:msg"}, {"message.key.columns", ";:,;"},
-		{"column.mask.with.99999999999999999999.chars", "a.b.c"}, {"column.mask.hash.v2.SHA-256.with.salt.x", "a.b.c"}, {"converters", "a,,b"},
-		{"database.initial.statements", ";;;a;;"}, {"skipped.operations", "none,t"}, {"topic.creation.groups", "default, a"}, {"schema.history.internal.ddl.filter", "(a|b"},
-		{"topic.naming.strategy", "io.debezium.schema.DefaultRegexTopicNamingStrategy"}, {"gtid.source.includes", `\`},
+		{"message.key.columns", "inventory.orders:customer_id,nullable_key;(.*).order_log:msg"},
+		{"message.key.columns", ";:,;"},
+		{"column.mask.with.99999999999999999999.chars", "a.b.c"},
+		{"column.mask.hash.v2.SHA-256.with.salt.x", "a.b.c"},
+		{"converters", "a,,b"},
+		{"database.initial.statements", ";;;a;;"},
+		{"skipped.operations", "none,t"},
+		{"topic.creation.groups", "default, a"},
+		{"schema.history.internal.ddl.filter", "(a|b"},
+		{"topic.naming.strategy", "io.debezium.schema.DefaultRegexTopicNamingStrategy"},
+		{"gtid.source.includes", `\`},
 	} {
 		f.Add(seed[0], seed[1])
 	}
