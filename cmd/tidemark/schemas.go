@@ -303,7 +303,7 @@ func (s *schemas) recall(ctx context.Context, cfg *binlog.Config, stored offset.
 	if err != nil {
 		return false, err
 	}
-	if stored.Side == nil && !named && len(tables) > 0 {
+	if stored.Side == nil && !named && len(tables) > 0 && allReached(tables, stored) {
 		// Who moved the offset has read statements that the store does not know of, and nothing in the binlog would show it.
 		s.log.Warn("somebody else has moved the stored offset, and tables may have been changed on the way; as the binlog does not name the columns of its rows "+
 			"(binlog_row_metadata is not FULL), Tidemark forgets what it knew of the tables", zap.Stringer("offset", stored), zap.Int("definitions", len(tables)))
@@ -316,6 +316,20 @@ func (s *schemas) recall(ctx context.Context, cfg *binlog.Config, stored offset.
 		}
 	}
 	return len(cfg.Catalog.Databases()) > 0, nil
+}
+
+// allReached says that no version in a store lies behind an offset: then the offset may lie behind everything that was read
+// when they were stored. One that was moved back to before a statement that is known is not such.
+func allReached(tables []schema.StoredTable, stored offset.Offset) bool {
+	reached := binlog.Reached(stored)
+	for i := range tables {
+		for k := range tables[i].Versions {
+			if !reached(&tables[i].Versions[k]) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // dropped are the tables of a store that no restart needs any more, as an earlier run has left them: to be forgotten.
