@@ -27,7 +27,7 @@ func (s *schemas) beginHistory(ctx context.Context, past, fresh bool, l lateHist
 		return nil
 	}
 	if past {
-		s.log.Info("the schema history is empty; it is begun with the tables as they are on the server now, when the stream has come that far: until then no Debezium could go on with it",
+		s.log.Info("the schema history is begun with the tables as they are on the server now, when the stream has come that far: until then no Debezium could go on with it",
 			zap.Stringer("server", l.at))
 		s.late, s.unwritten = &l, l.at
 		return nil

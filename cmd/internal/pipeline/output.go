@@ -38,7 +38,7 @@ func (o *Output) Event(ctx context.Context, event binlog.Event) error {
 	case *binlog.Begin:
 		return o.records(ctx, func(b *emitter.Batch) error { return o.Emitter.Transaction(b, event) })
 	case *binlog.Boundary:
-		if event.Commit {
+		if event.ID != "" { // its Begin was given out, so its end is wanted, too
 			if err := o.records(ctx, func(b *emitter.Batch) error { return o.Emitter.Commit(b, event) }); err != nil {
 				return err
 			}
