@@ -93,16 +93,24 @@ func (r *Rows) OffsetBefore() offset.Offset { return r.offsetAt(int64(r.Row)) }
 // OffsetAfter is the offset after the current row: what the last record of the row carries.
 func (r *Rows) OffsetAfter() offset.Offset { return r.offsetAt(int64(r.Row) + 1) }
 
+// PutOffsetAfter writes the offset after the current row to o: what OffsetAfter returns, without copies on the way.
+func (r *Rows) PutOffsetAfter(o *offset.Offset) { r.putOffset(o, int64(r.Row)+1) }
+
 // offsetAt is the offset when so many rows of the event are done.
 func (r *Rows) offsetAt(done int64) offset.Offset {
-	o := r.Base
+	var o offset.Offset
+	r.putOffset(&o, done)
+	return o
+}
+
+func (r *Rows) putOffset(o *offset.Offset, done int64) {
+	*o = r.Base
 	switch {
 	case r.xa:
 		o.Done = done
 	case !r.noRow:
 		o.Row = done
 	}
-	return o
 }
 
 // Boundary is a point between changes at which a restart may begin: a commit, a DDL statement, a rotation, a

@@ -149,8 +149,16 @@ func (w *walker) image(dst [][]byte) int {
 		return 0
 	}
 	bitmap, b := w.body[:nulls], w.body[nulls:]
-	for i, c := range w.cells {
-		if bitmap[i>>3]&(1<<(i&7)) != 0 {
+	cells := w.cells
+	dst = dst[:len(cells)]
+	var null byte // the bits of this column and those after it in its byte
+	for i, c := range cells {
+		if i&7 == 0 {
+			null = bitmap[i>>3]
+		} else {
+			null >>= 1
+		}
+		if null&1 != 0 {
 			dst[i] = nil
 			continue
 		}

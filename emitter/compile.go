@@ -45,8 +45,7 @@ type builder struct {
 func compile(s *shape, d dialect, prefix []byte, suffix string) (*program, error) {
 	b := builder{program: program{dialect: d}}
 	if prefix != nil {
-		b.ops = append(b.ops, op{kind: opSegment})
-		b.segments = append(b.segments, segment{text: prefix})
+		b.segment(&segment{text: prefix})
 	}
 	if err := b.shape(s); err != nil {
 		return nil, err
@@ -55,7 +54,7 @@ func compile(s *shape, d dialect, prefix []byte, suffix string) (*program, error
 	b.flush()
 	p := &b.program
 	for i := range p.segments {
-		if seg := &p.segments[i]; seg.scope == scopePlan && seg.parts != nil {
+		if seg := p.segments[i]; seg.scope == scopePlan && seg.parts != nil {
 			seg.render(nil, time.Time{})
 			seg.parts = nil
 		}
@@ -74,12 +73,16 @@ func (b *builder) flush() {
 // part adds to the segment at the end of the program, which lives as long as the shortest-lived of its parts.
 func (b *builder) part(p part, sc scope) {
 	if n := len(b.ops); n == 0 || b.ops[n-1].kind != opSegment || b.segments[len(b.segments)-1].parts == nil {
-		b.ops = append(b.ops, op{kind: opSegment, segment: len(b.segments)})
-		b.segments = append(b.segments, segment{})
+		b.segment(new(segment))
 	}
-	s := &b.segments[len(b.segments)-1]
+	s := b.segments[len(b.segments)-1]
 	s.parts = append(s.parts, p)
 	s.scope = max(s.scope, sc)
+}
+
+func (b *builder) segment(s *segment) {
+	b.ops = append(b.ops, op{kind: opSegment, segment: s})
+	b.segments = append(b.segments, s)
 }
 
 func (b *builder) shape(s *shape) error {

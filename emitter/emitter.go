@@ -226,14 +226,12 @@ func (e *Emitter) Row(b *Batch, ev *binlog.Rows) error {
 	e.scratch.Reset()
 	records, size, headers := len(b.Records), len(b.mem), len(b.headers)
 	e.run.before, e.run.after, e.run.row, e.run.incomplete = ev.Before, ev.After, ev.Row, ev.Incomplete
-	covered := ev.Covered()
-	if covered && !e.side.transaction.recounting {
-		e.side.transaction.recount(ev)
-	}
 	counted := e.side.transaction.total
-	err := e.row(b, ev)
-	if err == nil && covered {
-		e.keepMissing(b, records)
+	var err error
+	if ev.Covered() {
+		err = e.covered(b, ev)
+	} else {
+		err = e.row(b, ev)
 	}
 	if err != nil {
 		clear(b.Records[records:])
@@ -249,9 +247,16 @@ func (e *Emitter) Row(b *Batch, ev *binlog.Rows) error {
 	return nil
 }
 
-// keepMissing drops the records of a row that the stored offset covers, but for the last one of a key change if the
-// offset has not counted it: Debezium stores one position for all of them, also before the last is sent.
-func (e *Emitter) keepMissing(b *Batch, records int) {
+// covered counts a row that the stored offset covers. Of its records it keeps none but the last one of a key change if
+// the offset has not counted it: Debezium stores one position for all of them, also before the last is sent.
+func (e *Emitter) covered(b *Batch, ev *binlog.Rows) error {
+	if !e.side.transaction.recounting {
+		e.side.transaction.recount(ev)
+	}
+	records := len(b.Records)
+	if err := e.row(b, ev); err != nil {
+		return err
+	}
 	kept := records
 	if t := &e.side.transaction; t.total > t.stored && len(b.Records) > records {
 		b.Records[records] = b.Records[len(b.Records)-1]
@@ -259,6 +264,7 @@ func (e *Emitter) keepMissing(b *Batch, records int) {
 	}
 	clear(b.Records[kept:])
 	b.Records = b.Records[:kept]
+	return nil
 }
 
 func (e *Emitter) row(b *Batch, ev *binlog.Rows) error {
@@ -310,7 +316,7 @@ func (e *Emitter) row(b *Batch, ev *binlog.Rows) error {
 		}
 		r.Offset = before
 		r = e.tombstone(b, key)
-		r.Offset = ev.OffsetAfter()
+		ev.PutOffsetAfter(&r.Offset)
 		e.mark(&r.Offset)
 		return nil
 	}
@@ -353,7 +359,7 @@ func (e *Emitter) keyChange(b *Batch, ev *binlog.Rows, key []byte) error {
 func (e *Emitter) last(b *Batch, ev *binlog.Rows, key []byte, c change) error {
 	r, err := e.record(b, key, c)
 	if err == nil {
-		r.Offset = ev.OffsetAfter()
+		ev.PutOffsetAfter(&r.Offset)
 		e.mark(&r.Offset)
 	}
 	return err

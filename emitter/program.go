@@ -7,7 +7,7 @@ import "github.com/tidemark-cdc/tidemark/schema"
 // compiled, an event begins or the clock is read, and only copied for a row.
 type program struct {
 	ops      []op
-	segments []segment
+	segments []*segment
 	dialect  dialect
 	event    uint64 // the number of the event …
 	clock    uint64 // … and of the reading of the clock that the segments are rendered for
@@ -15,7 +15,7 @@ type program struct {
 
 type op struct {
 	kind    opKind
-	segment int      // of opSegment
+	segment *segment // of opSegment
 	image   image    // of opCells
 	cells   []cell   // of opCells
 	unknown [][]byte // of opCells: what a cell that is not known is written as; nil: it is an error
@@ -48,35 +48,48 @@ type run struct {
 // append runs the program for one row.
 func (p *program) append(dst []byte, r *run) ([]byte, error) {
 	var err error
-	for i := range p.ops {
-		o := &p.ops[i]
-		switch o.kind {
-		case opSegment:
-			dst = append(dst, p.segments[o.segment].text...)
-		case opCells:
+	ops := p.ops
+	for i := range ops {
+		o := &ops[i]
+		// The operations that every row has come first, and past the switch: most of a small record are these.
+		if o.kind == opSegment {
+			dst = append(dst, o.segment.text...)
+			continue
+		}
+		if o.kind == opRow {
+			dst = schema.AppendInt(dst, int64(r.row))
+			continue
+		}
+		if o.kind == opCells && !r.incomplete {
 			cells := r.after
 			if o.image == before {
 				cells = r.before
 			}
-			if r.incomplete {
-				dst, err = p.appendKnown(dst, o, cells, r)
-			} else {
-				dst, err = p.appendCells(dst, o.cells, cells, r)
-			}
-			if err != nil {
+			if dst, err = p.appendCells(dst, o.cells, cells, r); err != nil {
 				return dst, err
 			}
-		case opRow:
-			dst = schema.AppendInt(dst, int64(r.row))
-		case opJava:
-			if dst, err = appendJavaStruct(dst, o.shape, r); err != nil {
-				return dst, err
-			}
-		case opSlot:
-			if dst, err = p.dialect.appendTree(dst, o.typ, &r.slots[o.slot]); err != nil {
-				return dst, err
-			}
+			continue
 		}
+		if dst, err = p.appendRare(dst, o, r); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
+}
+
+// appendRare runs an operation that not every record has.
+func (p *program) appendRare(dst []byte, o *op, r *run) ([]byte, error) {
+	switch o.kind {
+	case opCells:
+		cells := r.after
+		if o.image == before {
+			cells = r.before
+		}
+		return p.appendKnown(dst, o, cells, r)
+	case opJava:
+		return appendJavaStruct(dst, o.shape, r)
+	case opSlot:
+		return p.dialect.appendTree(dst, o.typ, &r.slots[o.slot])
 	}
 	return dst, nil
 }

@@ -39,8 +39,8 @@ func (p *program) refresh(n *now) {
 	}
 	p.event, p.clock = n.event, n.clock
 	for i := range p.segments {
-		if p.segments[i].scope >= from {
-			p.segments[i].render(n.info, n.time)
+		if s := p.segments[i]; s.scope >= from {
+			s.render(n.info, n.time)
 		}
 	}
 }
