@@ -17,9 +17,9 @@ func appendSimple(dst []byte, t *schema.Type, v *schema.Value, scale int) ([]byt
 	case schema.String:
 		return appendSimpleString(dst, v.Bytes), nil
 	case schema.Float:
-		return appendFloat(dst, float32(v.Float)), nil
+		return schema.AppendFloat(dst, float32(v.Float)), nil
 	case schema.Double:
-		return appendDouble(dst, v.Float), nil
+		return schema.AppendDouble(dst, v.Float), nil
 	case schema.Int:
 		if ms, ok := connectMillis(t, v); ok {
 			return appendSimpleDate(dst, ms), nil
@@ -147,9 +147,9 @@ func appendJava(dst []byte, t *schema.Type, v *schema.Value, scale int) ([]byte,
 	case schema.String:
 		return append(dst, v.Bytes...), nil
 	case schema.Float:
-		return appendFloat(dst, float32(v.Float)), nil
+		return schema.AppendFloat(dst, float32(v.Float)), nil
 	case schema.Double:
-		return appendDouble(dst, v.Float), nil
+		return schema.AppendDouble(dst, v.Float), nil
 	case schema.Int:
 		if ms, ok := connectMillis(t, v); ok {
 			return appendJavaDate(dst, ms), nil
@@ -170,13 +170,13 @@ func appendJava(dst []byte, t *schema.Type, v *schema.Value, scale int) ([]byte,
 			if err != nil {
 				return dst, err
 			}
-			dst = appendDouble(append(dst, "x="...), x)
-			dst = appendDouble(append(dst, ",y="...), y)
+			dst = schema.AppendDouble(append(dst, "x="...), x)
+			dst = schema.AppendDouble(append(dst, ",y="...), y)
 			dst = append(dst, ',')
 		}
 		dst = base64.StdEncoding.AppendEncode(append(dst, "wkb="...), v.Bytes)
 		if v.Int != schema.NoSRID {
-			dst = strconv.AppendInt(append(dst, ",srid="...), v.Int, 10)
+			dst = strconv.AppendInt(append(dst, ",srid="...), javaSRID(v.Int), 10)
 		}
 		return append(dst, '}'), nil
 	case schema.Vector:

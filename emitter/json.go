@@ -222,13 +222,13 @@ func appendBase64Int(dst []byte, v int64) []byte {
 func appendNumber(dst []byte, v float64, single bool) []byte {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		dst = append(dst, '"')
-		dst = appendDouble(dst, v)
+		dst = schema.AppendDouble(dst, v)
 		return append(dst, '"')
 	}
 	if single {
-		return appendFloat(dst, float32(v))
+		return schema.AppendFloat(dst, float32(v))
 	}
-	return appendDouble(dst, v)
+	return schema.AppendDouble(dst, v)
 }
 
 // appendJSON appends a value that is not Null. scale is that of a Decimal to be written as a number; it is below 0 for
@@ -280,8 +280,11 @@ func appendSRID(dst []byte, srid int64) []byte {
 	if srid == schema.NoSRID {
 		return append(dst, "null}"...)
 	}
-	return append(strconv.AppendInt(dst, srid, 10), '}')
+	return append(strconv.AppendInt(dst, javaSRID(srid), 10), '}')
 }
+
+// javaSRID is an SRID as Java has it: of 32 bits with a sign.
+func javaSRID(srid int64) int64 { return int64(int32(srid)) }
 
 // pointXY reads the coordinates of a WKB point of either byte order.
 func pointXY(wkb []byte) (x, y float64, err error) {

@@ -1,14 +1,14 @@
-package emitter
+package schema
 
 import (
 	"math"
 	"math/bits"
 )
 
-// appendDouble appends v as Java 17's Double.toString writes it. Java's digits are not always the shortest ones, which
+// AppendDouble appends v as Java 17's Double.toString writes it. Java's digits are not always the shortest ones, which
 // strconv gives (1.0772758326371069E214 for 1.077275832637107e+214), so its algorithm is followed step by step. NaN and
-// the infinities come out as Java names them, without quotes.
-func appendDouble(dst []byte, v float64) []byte {
+// the infinities come out as Java names them, without quotes. It is safe for concurrent use and allocates only for dst.
+func AppendDouble(dst []byte, v float64) []byte {
 	b := math.Float64bits(v)
 	fract := b & (1<<52 - 1)
 	exp := int(b>>52) & 0x7ff
@@ -36,8 +36,8 @@ func appendDouble(dst []byte, v float64) []byte {
 	return d.append(dst)
 }
 
-// appendFloat appends v as Java 17's Float.toString writes it.
-func appendFloat(dst []byte, v float32) []byte {
+// AppendFloat appends v as Java 17's Float.toString writes it.
+func AppendFloat(dst []byte, v float32) []byte {
 	b := math.Float32bits(v)
 	fract := b & (1<<23 - 1)
 	exp := int(b>>23) & 0xff

@@ -1,4 +1,4 @@
-package emitter
+package schema
 
 import (
 	"bufio"
@@ -31,9 +31,9 @@ func TestJavaText(t *testing.T) {
 		}
 		var got []byte
 		if kind == "d" {
-			got = appendDouble(nil, math.Float64frombits(b))
+			got = AppendDouble(nil, math.Float64frombits(b))
 		} else {
-			got = appendFloat(nil, math.Float32frombits(uint32(b)))
+			got = AppendFloat(nil, math.Float32frombits(uint32(b)))
 		}
 		if string(got) != want {
 			t.Errorf("%s %s: got %s, want %s", kind, hex, got, want)
@@ -51,18 +51,18 @@ func TestJavaTextLimits(t *testing.T) {
 		math.Inf(1): "Infinity", math.Inf(-1): "-Infinity", 2.2250738585072014e-308: "2.2250738585072014E-308",
 		1234567.125: "1234567.125", 5.102892484113533e18: "5.1028924841135329E18", // a digit more than the shortest
 	} {
-		if got := string(appendDouble(nil, v)); got != want {
+		if got := string(AppendDouble(nil, v)); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
-	if got := string(appendDouble(nil, math.NaN())); got != "NaN" {
+	if got := string(AppendDouble(nil, math.NaN())); got != "NaN" {
 		t.Errorf("got %s", got)
 	}
 	for v, want := range map[float32]string{
 		0.1: "0.1", 16777216: "1.6777216E7", math.MaxFloat32: "3.4028235E38", math.SmallestNonzeroFloat32: "1.4E-45",
 		123456.79: "123456.79", 1e10: "1.0E10",
 	} {
-		if got := string(appendFloat(nil, v)); got != want {
+		if got := string(AppendFloat(nil, v)); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
@@ -74,11 +74,11 @@ func FuzzJavaDouble(f *testing.F) {
 	f.Add(math.Float64bits(math.MaxFloat64))
 	f.Fuzz(func(t *testing.T, b uint64) {
 		v := math.Float64frombits(b)
-		text := string(appendDouble(nil, v))
+		text := string(AppendDouble(nil, v))
 		if got, err := strconv.ParseFloat(text, 64); err != nil || got != v && v == v {
 			t.Errorf("%x is printed as %s, which is %x, %v", b, text, math.Float64bits(got), err)
 		}
-		text = string(appendFloat(nil, math.Float32frombits(uint32(b))))
+		text = string(AppendFloat(nil, math.Float32frombits(uint32(b))))
 		if got, err := strconv.ParseFloat(text, 32); err != nil || float32(got) != math.Float32frombits(uint32(b)) && got == got {
 			t.Errorf("%x is printed as %s, which is %v, %v", uint32(b), text, got, err)
 		}
