@@ -93,7 +93,7 @@ func (a *assembler) apply(ctx context.Context, q queryEvent, s statement, change
 		}
 	}
 	if !a.silent() {
-		change.Changes, change.Tables, change.AnsiQuotes = changes, a.storedTables(touched), st.AnsiQuotes
+		change.Changes, change.Tables, change.AnsiQuotes = changes, a.storedTables(touched, st.SQL), st.AnsiQuotes
 	}
 	return nil
 }

@@ -1,14 +1,26 @@
 package binlog
 
 import (
+	"strings"
 	"sync/atomic"
 
 	"github.com/tidemark-cdc/tidemark/offset"
 	"github.com/tidemark-cdc/tidemark/schema"
 )
 
+// mostStatement is how many bytes of a statement the schema store keeps.
+const mostStatement = 400
+
+// shortened is the beginning of a statement, in whole characters.
+func shortened(sql string) string {
+	if len(sql) <= mostStatement {
+		return sql
+	}
+	return strings.ToValidUTF8(sql[:mostStatement], "") + "…"
+}
+
 // storedTables are the versions of what a statement has changed, for the schema store.
-func (a *assembler) storedTables(touched []schema.TableName) []schema.StoredTable {
+func (a *assembler) storedTables(touched []schema.TableName, sql string) []schema.StoredTable {
 	if len(touched) == 0 {
 		return nil
 	}
@@ -21,7 +33,7 @@ func (a *assembler) storedTables(touched []schema.TableName) []schema.StoredTabl
 		}
 		seen[key] = true
 		v := a.defs.catalog.Version(name)
-		v.File, v.Pos = a.file, a.next
+		v.File, v.Pos, v.Statement = a.file, a.next, shortened(sql)
 		if a.gtids {
 			set := a.set
 			if a.sources != nil { // of those that do not count another server may know less

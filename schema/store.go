@@ -25,6 +25,7 @@ type StoredVersion struct {
 	Pos        int64
 	GTIDs      string      // the set with the statement's own GTID; "" without GTIDs
 	Definition *Definition // of a table; nil: it was dropped
+	Statement  string      // the beginning of the DDL statement, for messages; "": not known
 
 	// Charset is the default character set of a database as Debezium knows it, and ServerCharset the one that it has. Of
 	// the server they are Debezium's character_set_database and character_set_server.

@@ -19,6 +19,7 @@ type storedVersion struct {
 	File          string            `json:"file,omitempty"`
 	Pos           int64             `json:"pos,omitempty"`
 	GTIDs         string            `json:"gtids,omitempty"`
+	Statement     string            `json:"statement,omitempty"`
 	Charset       string            `json:"charset,omitempty"`
 	ServerCharset string            `json:"serverCharset,omitempty"`
 	Table         *storedDefinition `json:"table,omitempty"`
@@ -86,7 +87,9 @@ func (t StoredTable) Append(dst []byte) []byte {
 }
 
 func (v *StoredVersion) stored() storedVersion {
-	s := storedVersion{File: v.File, Pos: v.Pos, GTIDs: v.GTIDs, Charset: v.Charset, ServerCharset: v.ServerCharset}
+	s := storedVersion{
+		File: v.File, Pos: v.Pos, GTIDs: v.GTIDs, Statement: v.Statement, Charset: v.Charset, ServerCharset: v.ServerCharset,
+	}
 	def := v.Definition
 	if def == nil {
 		return s
@@ -133,7 +136,9 @@ func ParseStoredTable(data []byte) (StoredTable, error) {
 	}
 	t := StoredTable{Database: s.Database, Table: s.Table}
 	for _, v := range s.Versions {
-		version := StoredVersion{File: v.File, Pos: v.Pos, GTIDs: v.GTIDs, Charset: v.Charset, ServerCharset: v.ServerCharset}
+		version := StoredVersion{
+			File: v.File, Pos: v.Pos, GTIDs: v.GTIDs, Statement: v.Statement, Charset: v.Charset, ServerCharset: v.ServerCharset,
+		}
 		if v.Table != nil {
 			def, err := v.Table.definition(s.Database, s.Table)
 			if err != nil {
