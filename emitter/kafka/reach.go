@@ -68,8 +68,14 @@ func aboutTLS(err error) bool {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return true
 	}
-	_, ok := errors.AsType[tls.AlertError](err)
-	return ok
+	return isTLSAlert(err)
+}
+
+// isTLSAlert tells the alert that the other side ended a handshake with. Package tls has a type for it with QUIC only; over
+// TCP the operation of the net.OpError is its mark.
+func isTLSAlert(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "remote error"
 }
 
 // explain says why a connection failed and what to look at.
@@ -86,7 +92,7 @@ func explain(err error, user string) string {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return "its certificate is signed by an authority that is not trusted; name it in ssl.truststore.location (PEM)"
 	}
-	if _, ok := errors.AsType[tls.AlertError](err); ok {
+	if isTLSAlert(err) {
 		return fmt.Sprintf("it ended the TLS handshake (%v); does it ask for a client certificate (ssl.keystore.location)?", err)
 	}
 	if _, ok := errors.AsType[*kgo.ErrFirstReadEOF](err); ok || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {

@@ -47,6 +47,14 @@ func (r *propertyReader) security() (s security, user string) {
 	return s, user
 }
 
+// TLSConfig is what the ssl.* properties of a Java client ask for, for connections to other servers than Kafka's. It reads
+// the files that they name.
+func TLSConfig(properties map[string]string) (*tls.Config, error) {
+	r := &propertyReader{properties: properties}
+	cfg := r.tls()
+	return cfg, errors.Join(r.errs...)
+}
+
 func (r *propertyReader) tls() *tls.Config {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	r.tlsVersions(cfg)
