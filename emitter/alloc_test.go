@@ -13,7 +13,7 @@ func TestRowAllocatesNothing(t *testing.T) {
 	ev, body := benchEvent(t)
 	if got := func() string {
 		var b Batch
-		encodeEvent(t, benchEmitter(t, false), &b, ev)
+		encodeEvent(t, benchEmitter(t, Converter{}), &b, ev)
 		return string(b.Records[0].Value)
 	}(); !strings.Contains(got, benchJSON) {
 		t.Fatalf("got %s\nwant %s", got, benchJSON)
@@ -27,14 +27,18 @@ func TestRowAllocatesNothing(t *testing.T) {
 		ev   *binlog.Rows
 		body []byte
 	}{"insert": {ev, body}, "key change": {update, images}} {
-		em := benchEmitter(t, true)
-		var batch Batch
-		if n := testing.AllocsPerRun(100, func() {
-			c.ev.Reset(c.body)
-			batch.Reset()
-			encodeEvent(t, em, &batch, c.ev)
-		}); n != 0 {
-			t.Errorf("%s: %v allocations an event", name, n)
+		for format, converter := range map[string]Converter{
+			"json": {Schemas: true}, "avro": {Avro: avroConverter(new(testIDs))},
+		} {
+			em := benchEmitter(t, converter)
+			var batch Batch
+			if n := testing.AllocsPerRun(100, func() {
+				c.ev.Reset(c.body)
+				batch.Reset()
+				encodeEvent(t, em, &batch, c.ev)
+			}); n != 0 {
+				t.Errorf("%s in %s: %v allocations an event", name, format, n)
+			}
 		}
 	}
 }

@@ -76,8 +76,8 @@ func benchEvent(tb testing.TB) (*binlog.Rows, []byte) {
 	return ev, body
 }
 
-func benchEmitter(tb testing.TB, schemas bool) *Emitter {
-	c := Converter{Schemas: schemas, ReplaceNullWithDefault: true}
+func benchEmitter(tb testing.TB, c Converter) *Emitter {
+	c.ReplaceNullWithDefault = true
 	em, err := New(Config{Prefix: "dbserver1", Key: c, Value: c, Tombstones: true, ExtendedHeaders: true})
 	if err != nil {
 		tb.Fatal(err)
@@ -106,12 +106,12 @@ func encodeEvent(tb testing.TB, em *Emitter, batch *Batch, ev *binlog.Rows) int 
 // BenchmarkRow is the way from a row image's bytes to a record ready for Kafka, per row: walking, decoding, encoding.
 func BenchmarkRow(b *testing.B) {
 	for _, c := range []struct {
-		name    string
-		schemas bool
-	}{{"json", false}, {"json-schema", true}} {
+		name string
+		Converter
+	}{{"json", Converter{}}, {"json-schema", Converter{Schemas: true}}, {"avro", Converter{Avro: avroConverter(new(testIDs))}}} {
 		b.Run(c.name, func(b *testing.B) {
 			ev, body := benchEvent(b)
-			em := benchEmitter(b, c.schemas)
+			em := benchEmitter(b, c.Converter)
 			var batch Batch
 			encodeEvent(b, em, &batch, ev)
 			size := batch.Size() / benchRows

@@ -8,20 +8,21 @@ import (
 	"github.com/tidemark-cdc/tidemark/schema"
 )
 
-// dialect is what differs between the textual formats.
+// dialect is what differs between the formats.
 type dialect struct {
 	text     textForm
 	defaults bool // a NULL is written as the schema's default
 	numbers  bool // decimals are numbers
 }
 
-// textForm is how values become text.
+// textForm is how values become text, or bytes.
 type textForm uint8
 
 const (
 	jsonText   textForm = iota // Connect's JsonConverter
 	simpleText                 // its SimpleHeaderConverter
 	javaText                   // its StringConverter: what Java's toString gives
+	avroBinary                 // an AvroConverter
 )
 
 // append appends a value of type t that is not Null.
@@ -47,6 +48,11 @@ func compile(s *shape, d dialect, prefix []byte, suffix string) (*program, error
 	if prefix != nil {
 		b.segment(&segment{text: prefix})
 	}
+	return b.compile(s, suffix)
+}
+
+// compile makes the program that appends s, and suffix, behind what the builder has.
+func (b *builder) compile(s *shape, suffix string) (*program, error) {
 	if err := b.shape(s); err != nil {
 		return nil, err
 	}
@@ -96,9 +102,13 @@ func (b *builder) shape(s *shape) error {
 		return err
 	case leafField:
 		b.flush()
-		if sc := s.leaf.field.scope(); sc != scopeRow {
-			b.part(part{field: s.leaf.field}, sc)
-		} else {
+		binary := b.dialect.text == avroBinary
+		switch sc := s.leaf.field.scope(); {
+		case sc != scopeRow:
+			b.part(part{field: s.leaf.field, binary: binary, optional: s.typ.Optional}, sc)
+		case binary:
+			b.ops = append(b.ops, op{kind: opBinaryRow})
+		default:
 			b.ops = append(b.ops, op{kind: opRow})
 		}
 		return nil
@@ -112,10 +122,13 @@ func (b *builder) shape(s *shape) error {
 
 // structure compiles a struct: neighbouring cells into one operation, anything else member by member.
 func (b *builder) structure(s *shape) error {
-	if b.dialect.text == javaText {
+	switch b.dialect.text {
+	case javaText:
 		b.flush()
 		b.ops = append(b.ops, op{kind: opJava, shape: s})
 		return nil
+	case avroBinary:
+		return b.record(s)
 	}
 	if len(s.fields) == 0 {
 		b.literal = append(b.literal, '{')
@@ -224,6 +237,9 @@ func (d *dialect) appendNull(dst []byte, t *schema.Type, scale int) ([]byte, err
 }
 
 func (d *dialect) appendConstant(dst []byte, t *schema.Type, v *schema.Value) ([]byte, error) {
+	if d.text == avroBinary {
+		return d.appendBinaryConstant(dst, t, v)
+	}
 	if v.Kind == schema.Null {
 		return d.appendNull(dst, t, -1)
 	}

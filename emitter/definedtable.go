@@ -1,7 +1,9 @@
 package emitter
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tidemark-cdc/tidemark/schema"
@@ -32,7 +34,7 @@ const (
 	collationText   = 255 // any other one gives the same Connect type
 )
 
-// definedTypes are the codes of the types as definitions name them, without UNSIGNED and the like.
+// definedTypes are the codes of the types by the first word of their names in definitions.
 var definedTypes = map[string]uint8{
 	"BOOL": typeTiny, "BOOLEAN": typeTiny, "TINYINT": typeTiny, "INT1": typeTiny,
 	"SMALLINT": typeShort, "INT2": typeShort,
@@ -49,15 +51,30 @@ var definedTypes = map[string]uint8{
 	"VARBINARY": typeVarchar,
 	"TINYTEXT":  typeBlob, "TEXT": typeBlob, "MEDIUMTEXT": typeBlob, "LONGTEXT": typeBlob, "LONG": typeBlob,
 	"TINYBLOB": typeBlob, "BLOB": typeBlob, "MEDIUMBLOB": typeBlob, "LONGBLOB": typeBlob,
-	"UUID": typeString, "INET4": typeString, "INET6": typeString, // of MariaDB
+	"UUID": typeString, "INET4": typeString, "INET6": typeString, "XMLTYPE": typeBlob, // of MariaDB
+	"VARCHAR2": typeVarchar, "CLOB": typeBlob, // of MariaDB with sql_mode=ORACLE
 	"ENUM": typeEnum, "SET": typeSet, "JSON": typeJSON, "VECTOR": typeVector,
 	"GEOMETRY": typeGeometry, "POINT": typeGeometry, "LINESTRING": typeGeometry, "POLYGON": typeGeometry,
 	"MULTIPOINT": typeGeometry, "MULTILINESTRING": typeGeometry, "MULTIPOLYGON": typeGeometry,
 	"GEOMETRYCOLLECTION": typeGeometry, "GEOMCOLLECTION": typeGeometry,
 }
 
+// definedTable is the table for the connector's kind of server: MariaDB's JSON is text.
+func (cfg *Config) definedTable(def *schema.Definition) (*schema.Table, error) {
+	t, err := definedTable(def)
+	if err != nil || cfg.Connector != "mariadb" {
+		return t, err
+	}
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.Type == typeJSON {
+			c.Type, c.Collation = typeBlob, collationText
+		}
+	}
+	return t, nil
+}
+
 // definedTable is the table that a definition describes, as far as the schemas of its events go: rows cannot be read with
-// it, as TABLE_MAP alone says how.
+// it, as TABLE_MAP alone says how. The schemas are those that rows have when the definition is that of their table.
 func definedTable(def *schema.Definition) (*schema.Table, error) {
 	t := &schema.Table{Database: def.Database, Name: def.Name, Columns: make([]schema.Column, len(def.Columns))}
 	for i := range def.Columns {
@@ -67,43 +84,69 @@ func definedTable(def *schema.Definition) (*schema.Table, error) {
 		}
 		t.Columns[i] = c
 	}
+	t.Key = definedKey(def)
 	return t, nil
 }
 
+// definedKey is the record's key. That of TABLE_MAP, which rows have when the definition has none, is in the definition, too,
+// as long as it is up to date.
+func definedKey(def *schema.Definition) []int {
+	var key []int
+	for _, name := range def.Key {
+		i := slices.IndexFunc(def.Columns, func(c schema.ColumnDef) bool { return strings.EqualFold(c.Name, name) })
+		if i < 0 {
+			return nil
+		}
+		key = append(key, i)
+	}
+	return key
+}
+
 func definedColumn(def *schema.ColumnDef) (schema.Column, error) {
-	name := def.Type
-	first, _, _ := strings.Cut(name, " ")
+	words := strings.Fields(def.Type)
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	first := words[0]
 	code, ok := definedTypes[first]
 	if !ok {
-		return schema.Column{}, fmt.Errorf("its type %s is not known", name)
+		if def.Type == "" {
+			return schema.Column{}, errors.New("it has no type")
+		}
+		return schema.Column{}, fmt.Errorf("its type %s is not known", def.Type)
 	}
 	c := schema.Column{
-		Name: def.Name, Type: code, Nullable: def.Nullable, Def: def,
-		Unsigned: strings.Contains(name, "UNSIGNED") || first == "SERIAL",
+		Name: serverName(def.Name), Type: code, Nullable: def.Nullable, Def: def,
+		Unsigned: first == "SERIAL" || slices.Contains(words, "UNSIGNED") || slices.Contains(words, "ZEROFILL"),
 	}
+	// Lengths beyond a byte are beyond what any of these types can have, and stay so.
 	length := func(unset int) uint16 {
 		if def.Length < 0 {
 			return uint16(unset)
 		}
-		return uint16(def.Length)
+		return uint16(min(def.Length, 0xff))
 	}
 	switch code {
 	case typeDecimal:
-		c.Meta = length(10)<<8 | uint16(max(def.Scale, 0))
+		c.Meta = length(10)<<8 | uint16(min(max(def.Scale, 0), 0xff))
+		if def.Length == 0 { // as a text of MariaDB's can have it, and no row is said to be of that
+			c.Meta, c.Def = c.Meta|10<<8, nil
+		}
 	case typeBit:
-		c.Meta = length(1)/8<<8 | length(1)%8
+		bits := max(length(1), 1)
+		c.Meta = bits/8<<8 | bits%8
 	case typeTime, typeDatetime, typeTimestamp:
 		c.Meta = length(0)
 	case typeString, typeVarchar, typeBlob:
 		c.Meta = 4 // a length that every such type can have
 		c.Collation = collationText
-		switch {
-		case strings.HasSuffix(first, "BLOB"), first == "BINARY", first == "VARBINARY", name == "LONG VARBINARY",
-			first == "UUID", first == "INET4", first == "INET6", def.ServerCharset() == "binary":
+		if isBinary(def, words) {
 			c.Collation = collationBinary
 		}
+		c.Def = withCharset(def)
 	case typeEnum, typeSet:
 		c.Collation, c.Labels = collationText, def.ServerLabels()
+		c.Def = withCharset(def)
 	case typeJSON, typeGeometry, typeVector:
 		c.Meta = 4
 		if first == "POINT" {
@@ -111,4 +154,43 @@ func definedColumn(def *schema.ColumnDef) (schema.Column, error) {
 		}
 	}
 	return c, nil
+}
+
+// serverName is a column's name as the server has it: it keeps names in the basic plane only.
+func serverName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r > 0xffff {
+			return '?'
+		}
+		return r
+	}, name)
+}
+
+// isBinary says whether a column of a type for text or bytes is of bytes.
+func isBinary(def *schema.ColumnDef, words []string) bool {
+	if def.Server != nil && def.Server.Charset != "" { // NATIONAL CHAR … BINARY is BINARY to Debezium, and text
+		return strings.EqualFold(def.Server.Charset, "binary")
+	}
+	switch first := words[0]; first {
+	case "BINARY", "VARBINARY", "UUID", "INET4", "INET6":
+		return true
+	case "LONG":
+		return len(words) > 1 && words[1] == "VARBINARY"
+	default:
+		return strings.HasSuffix(first, "BLOB") || strings.EqualFold(def.Charset, "binary")
+	}
+}
+
+// withCharset is def with the character set that the server has for it if def names none: that of TABLE_MAP counts then.
+func withCharset(def *schema.ColumnDef) *schema.ColumnDef {
+	charset := strings.ToLower(def.ServerCharset())
+	if def.Charset != "" || charset == "" {
+		return def
+	}
+	if charset == "utf8" {
+		charset = "utf8mb3"
+	}
+	copied := *def
+	copied.Charset = charset
+	return &copied
 }

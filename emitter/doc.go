@@ -37,5 +37,9 @@
 //		}
 //	}
 //
+// In Avro ([Avro]) a record begins with the id of its schema. When that is not known yet, the method that was to append the
+// record changes nothing and returns a [SchemaNeeded]; once the id is there it is called again. Ids are put into what is
+// compiled, so that a row costs no look for them.
+//
 // Without Kafka, a caller keeps a [Batch] of its own, reads its Records after each row or event and resets it.
 package emitter

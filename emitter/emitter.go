@@ -50,15 +50,22 @@ type Config struct {
 // defaultPlaceholder is Debezium's default for unavailable.value.placeholder.
 const defaultPlaceholder = "__debezium_unavailable_value"
 
-// Converter is the configuration of a Kafka Connect JsonConverter.
+// Converter is the configuration of a Kafka Connect converter: a JsonConverter, or with Avro an AvroConverter.
 type Converter struct {
-	Schemas                bool // schemas.enable: the schema goes before the payload
-	ReplaceNullWithDefault bool // replace.null.with.default (Connect's default is true): a NULL in a column with a default becomes that
+	Schemas bool // schemas.enable: the schema goes before the payload
+	// ReplaceNullWithDefault is replace.null.with.default (Connect's default is true): a NULL in a column with a default
+	// becomes that. To an AvroConverter it is ignore.default.for.nullables=false.
+	ReplaceNullWithDefault bool
 	NumericDecimals        bool // decimal.format=NUMERIC: decimals are JSON numbers, not base64 text
+	// Avro makes it an AvroConverter, which has neither of Schemas and NumericDecimals. Headers are never in Avro.
+	Avro *Avro
 }
 
-// prefix is what goes before the payload.
-func (c *Converter) prefix(t *schema.Type) ([]byte, error) {
+// prefix is what goes before the payload. registered is what register has made for the schema.
+func (c *Converter) prefix(t *schema.Type, registered *registered) ([]byte, error) {
+	if registered != nil {
+		return registered.prefix, nil
+	}
 	if !c.Schemas {
 		return nil, nil
 	}
@@ -68,6 +75,9 @@ func (c *Converter) prefix(t *schema.Type) ([]byte, error) {
 
 // compile makes the program of a shape whose schema's prefix is given.
 func (c *Converter) compile(s *shape, prefix []byte) (*program, error) {
+	if c.Avro != nil {
+		return c.compileAvro(s, prefix)
+	}
 	d := dialect{defaults: c.ReplaceNullWithDefault, numbers: c.NumericDecimals}
 	if prefix == nil {
 		return compile(s, d, nil, "")
@@ -126,7 +136,7 @@ func New(cfg Config) (*Emitter, error) {
 			return nil, fmt.Errorf("%s: %q is not one of none, avro and avro_unicode", key, mode)
 		}
 	}
-	if err := cfg.Header.check(); err != nil {
+	if err := errors.Join(cfg.Header.check(), cfg.Key.Avro.check(), cfg.Value.Avro.check()); err != nil {
 		return nil, err
 	}
 	var err error
@@ -216,8 +226,8 @@ func (e *Emitter) readClock() {
 // tombstone; for an update that changes the record key a delete, a tombstone and a create. Only the last carries the
 // offset after the row (I3). A row that is left out ([Config.Skip], [Config.SkipUnchanged]) appends nothing: its offset
 // after the row is then to be announced as a boundary (I8). Of a row that is only counted ([binlog.Rows.Covered]) it
-// appends what the stored offset lacks, mostly nothing, and there is nothing to announce. On an error, which names position, table, row and column, b
-// is as it was before.
+// appends what the stored offset lacks, mostly nothing, and there is nothing to announce. On an error, which names position,
+// table, row and column, b is as it was before. A [SchemaNeeded] is no end: the row is to be tried again.
 func (e *Emitter) Row(b *Batch, ev *binlog.Rows) error {
 	if e.fresh == 0 || len(b.Records) == 0 {
 		e.readClock() // the wait for an empty batch may have been long
@@ -226,9 +236,13 @@ func (e *Emitter) Row(b *Batch, ev *binlog.Rows) error {
 	e.scratch.Reset()
 	records, size, headers := len(b.Records), len(b.mem), len(b.headers)
 	e.run.before, e.run.after, e.run.row, e.run.incomplete = ev.Before, ev.After, ev.Row, ev.Incomplete
+	covered := ev.Covered()
+	if covered && !e.side.transaction.recounting {
+		e.side.transaction.recount(ev)
+	}
 	counted := e.side.transaction.total
 	var err error
-	if ev.Covered() {
+	if covered {
 		err = e.covered(b, ev)
 	} else {
 		err = e.row(b, ev)
@@ -237,6 +251,7 @@ func (e *Emitter) Row(b *Batch, ev *binlog.Rows) error {
 		clear(b.Records[records:])
 		b.Records, b.mem, b.headers = b.Records[:records], b.mem[:size], b.headers[:headers]
 		e.side.transaction.uncount(e.side.transaction.total - counted)
+		e.fresh = 0 // it may be long until it is tried again
 		return fmt.Errorf("%s:%d: table %s.%s, row %d: %w", ev.Info.File, ev.Info.Pos, ev.Table.Database, ev.Table.Name,
 			ev.Row, err)
 	}
@@ -250,9 +265,6 @@ func (e *Emitter) Row(b *Batch, ev *binlog.Rows) error {
 // covered counts a row that the stored offset covers. Of its records it keeps none but the last one of a key change if
 // the offset has not counted it: Debezium stores one position for all of them, also before the last is sent.
 func (e *Emitter) covered(b *Batch, ev *binlog.Rows) error {
-	if !e.side.transaction.recounting {
-		e.side.transaction.recount(ev)
-	}
 	records := len(b.Records)
 	if err := e.row(b, ev); err != nil {
 		return err
@@ -269,8 +281,10 @@ func (e *Emitter) covered(b *Batch, ev *binlog.Rows) error {
 
 func (e *Emitter) row(b *Batch, ev *binlog.Rows) error {
 	p := e.plan
-	if p == nil || p.table != ev.Table {
-		return errors.New("the event was not begun")
+	if p == nil || p.ready != ev.Table {
+		if err := e.prepare(ev); err != nil {
+			return err
+		}
 	}
 	if int(ev.Op) < len(e.skip) && e.skip[ev.Op] {
 		return nil

@@ -220,7 +220,7 @@ func TestRunID(t *testing.T) {
 // A source that is opened anew has tables of its own; what was compiled for the ones before must not pile up.
 func TestForget(t *testing.T) {
 	ev, _ := benchEvent(t)
-	em := benchEmitter(t, false)
+	em := benchEmitter(t, Converter{})
 	if err := em.Begin(ev); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package emitter
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"time"
 
@@ -18,7 +19,7 @@ const (
 // HeaderConverter is Kafka Connect's header.converter: how the values of headers are written.
 type HeaderConverter struct {
 	Class string    // SimpleHeaderConverter, StringConverter or JsonConverter, without its package; "": SimpleHeaderConverter
-	JSON  Converter // the settings of a JsonConverter
+	JSON  Converter // the settings of a JsonConverter, without Avro
 }
 
 const (
@@ -29,6 +30,9 @@ const (
 
 // check refuses classes that are not built in.
 func (h *HeaderConverter) check() error {
+	if h.JSON.Avro != nil {
+		return errors.New("header.converter cannot be an AvroConverter: it converts no headers")
+	}
 	switch h.Class {
 	case "", simpleConverter, stringConverter, jsonConverter:
 		return nil
@@ -42,7 +46,7 @@ func (h *HeaderConverter) prefix(t *schema.Type) ([]byte, error) {
 	if h.Class != jsonConverter {
 		return nil, nil
 	}
-	return h.JSON.prefix(t)
+	return h.JSON.prefix(t, nil)
 }
 
 // compile makes the program of a shape whose schema's prefix is given.

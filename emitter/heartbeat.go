@@ -19,6 +19,9 @@ func heartbeatShapes(cfg *Config) (key, value shape) {
 // Heartbeat appends the record of a heartbeat, which makes offset o visible. It has no headers. When one is due is the
 // caller's business.
 func (e *Emitter) Heartbeat(b *Batch, o offset.Offset) error {
+	if err := e.side.heartbeat.resolve(); err != nil {
+		return err
+	}
 	e.readClock() // and no more: rows of the event at hand may follow
 	return e.beside(b, &e.side.heartbeat, e.Mark(o))
 }

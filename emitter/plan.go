@@ -1,20 +1,20 @@
 package emitter
 
-import (
-	"fmt"
-
-	"github.com/tidemark-cdc/tidemark/schema"
-)
+import "github.com/tidemark-cdc/tidemark/schema"
 
 // plan is everything about one version of a table: its topic and the programs of its records.
 type plan struct {
 	table *schema.Table
+	ready *schema.Table // the same, when the schemas of its records have their ids; nil before
 	topic string
 	key   []column // of the record key; empty: no key, or none of the table's columns
 	value []column // of the rows
 
 	changes [changes]*program // of values; nil: not compiled yet
 	prefix  []byte            // what values begin with
+
+	keySchema, valueSchema *registered // nil for formats that need no ids; that of values until it is needed, too
+	quiet                  *plan       // the columns without [schema.Modes.Invalid]; nil until they are needed
 
 	newKey    *program // the record key from the after image
 	oldKey    *program // … and from the before image; both nil without a key
@@ -37,26 +37,23 @@ func newPlan(cfg *Config, t *schema.Table) (*plan, error) {
 		return nil, err
 	}
 	p := &plan{table: t, topic: topic, key: key, value: value}
+	if cfg.Key.Avro == nil && cfg.Value.Avro == nil {
+		p.ready = t
+	}
 	return p, p.compileKey(cfg)
 }
 
 func (p *plan) compileKey(cfg *Config) error {
-	var added []member
-	if name, value, ok := cfg.naming.keyField(p.table.Database, p.table.Name); ok {
-		for i := range p.key {
-			if p.key[i].field == name {
-				return fmt.Errorf("the record key has a column %s, which is also the name of the field that says which table "+
-					"a key is from; give that another name with topic.key.field.name", quoteName(p.key[i].name))
-			}
-		}
-		added = []member{constant(name, stringType, text(value))}
-	}
-	if len(p.key)+len(added) == 0 {
-		return nil
+	added, err := p.addedToKey(cfg)
+	if err != nil || len(p.key)+len(added) == 0 {
+		return err
 	}
 	name := cfg.SchemaNames.schemaName(p.topic + ".Key")
 	newKey, oldKey := keyShape(name, p.key, after, added), keyShape(name, p.key, before, added)
-	prefix, err := cfg.Key.prefix(newKey.typ)
+	if p.keySchema = cfg.Key.register(cfg, p.topic, newKey.typ, true); p.keySchema != nil {
+		p.keySchema.need.Table, p.keySchema.columns = p.name(), p.key
+	}
+	prefix, err := cfg.Key.prefix(newKey.typ, p.keySchema)
 	if err != nil {
 		return err
 	}
@@ -76,16 +73,38 @@ func (p *plan) compileKey(cfg *Config) error {
 	return err
 }
 
-// compile makes the program of the value of a change, when it is needed first.
-func (p *plan) compile(cfg *Config, c change) (*program, error) {
+// name is the table's.
+func (p *plan) name() schema.TableName {
+	return schema.TableName{Database: p.table.Database, Table: p.table.Name}
+}
+
+// envelope is the shape of the value of a change.
+func (p *plan) envelope(cfg *Config, c change) shape {
 	row, envelope := cfg.SchemaNames.schemaName(p.topic+".Value"), cfg.SchemaNames.schemaName(p.topic+".Envelope")
 	s := envelopeShape(row, envelope, p.value, sourceShape(cfg, p.table.Database, p.table.Name), c)
 	if cfg.Transactions {
 		s.fill("transaction", slotTransaction)
 	}
+	return s
+}
+
+// registerValue makes what the schema of values needs.
+func (p *plan) registerValue(cfg *Config) {
+	if p.valueSchema != nil || cfg.Value.Avro == nil {
+		return
+	}
+	s := p.envelope(cfg, created) // the schema is that of all changes
+	p.valueSchema = cfg.Value.register(cfg, p.topic, s.typ, false)
+	p.valueSchema.need.Table, p.valueSchema.columns = p.name(), p.value
+}
+
+// compile makes the program of the value of a change, when it is needed first.
+func (p *plan) compile(cfg *Config, c change) (*program, error) {
+	s := p.envelope(cfg, c)
 	if p.prefix == nil {
+		p.registerValue(cfg)
 		var err error
-		if p.prefix, err = cfg.Value.prefix(s.typ); err != nil {
+		if p.prefix, err = cfg.Value.prefix(s.typ, p.valueSchema); err != nil {
 			return nil, err
 		}
 	}

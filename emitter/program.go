@@ -16,12 +16,13 @@ type program struct {
 type op struct {
 	kind    opKind
 	segment *segment // of opSegment
-	image   image    // of opCells
+	image   image    // of opCells and opBinaryCells
 	cells   []cell   // of opCells
 	unknown [][]byte // of opCells: what a cell that is not known is written as; nil: it is an error
 	shape   *shape   // of opJava
 	slot    slot     // of opSlot
 	typ     *schema.Type
+	binary  []binaryCell // of opBinaryCells
 }
 
 type opKind uint8
@@ -32,6 +33,8 @@ const (
 	opRow
 	opSlot // a tree of values
 	opJava // a struct as Java's toString has it
+	opBinaryCells
+	opBinaryRow
 )
 
 // run is what a program's row operations read.
@@ -70,6 +73,20 @@ func (p *program) append(dst []byte, r *run) ([]byte, error) {
 			}
 			continue
 		}
+		if o.kind == opBinaryCells && !r.incomplete {
+			cells := r.after
+			if o.image == before {
+				cells = r.before
+			}
+			if dst, err = p.appendBinaryCells(dst, o.binary, cells, r); err != nil {
+				return dst, err
+			}
+			continue
+		}
+		if o.kind == opBinaryRow {
+			dst = appendLong(dst, int64(r.row))
+			continue
+		}
 		if dst, err = p.appendRare(dst, o, r); err != nil {
 			return dst, err
 		}
@@ -90,6 +107,12 @@ func (p *program) appendRare(dst []byte, o *op, r *run) ([]byte, error) {
 		return appendJavaStruct(dst, o.shape, r)
 	case opSlot:
 		return p.dialect.appendTree(dst, o.typ, &r.slots[o.slot])
+	case opBinaryCells:
+		cells := r.after
+		if o.image == before {
+			cells = r.before
+		}
+		return p.appendBinaryKnown(dst, o.binary, cells, r)
 	}
 	return dst, nil
 }

@@ -57,7 +57,7 @@ func TestShortWays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, d := range []dialect{{}, {numbers: true}, {text: simpleText, defaults: true, numbers: true}} {
+			for _, d := range []dialect{{}, {numbers: true}, {text: simpleText, defaults: true, numbers: true}, {text: avroBinary}} {
 				var programs [2]*program
 				for i, layout := range []schema.Layout{{}, schema.Modes{}.Layout(table, 0)} {
 					s := rowShape("t", []column{{name: tt.c.Name, field: tt.c.Name, typ: typ, decode: decode, layout: layout}}, after)

@@ -82,12 +82,19 @@ func schemaChangeShapes(cfg *Config) (key, value shape) {
 func (e *Emitter) SchemaChange(b *Batch, ev *binlog.SchemaChange) error {
 	last := -1
 	for i := range ev.Changes {
-		e.side.changed(ev.Changes[i].Changes)
-		if ev.Changes[i].Topic {
+		if e.cfg.SchemaChanges && ev.Changes[i].Topic {
 			last = i
 		}
 	}
-	if !e.cfg.SchemaChanges || last < 0 {
+	if last >= 0 {
+		if err := e.side.schemaChange.resolve(); err != nil {
+			return fmt.Errorf("%s:%d: %w", ev.Info.File, ev.Info.Pos, err)
+		}
+	}
+	for i := range ev.Changes {
+		e.side.changed(ev.Changes[i].Changes)
+	}
+	if last < 0 {
 		return nil
 	}
 	e.startStatement(ev.Info)

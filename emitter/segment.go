@@ -16,8 +16,10 @@ type segment struct {
 
 // part is a piece of a segment: literal text, or an event's or the clock's field.
 type part struct {
-	literal []byte
-	field   field // when literal is nil
+	literal  []byte
+	field    field // when literal is nil
+	binary   bool  // the field is written in Avro's binary encoding …
+	optional bool  // … and its type is a union with null
 }
 
 // now is what the segments of programs are rendered for.
@@ -48,9 +50,12 @@ func (p *program) refresh(n *now) {
 func (s *segment) render(info *binlog.Info, now time.Time) {
 	s.text = s.text[:0]
 	for i := range s.parts {
-		if p := &s.parts[i]; p.literal != nil {
+		switch p := &s.parts[i]; {
+		case p.literal != nil:
 			s.text = append(s.text, p.literal...)
-		} else {
+		case p.binary:
+			s.text = appendBinaryField(s.text, p.field, p.optional, info, now)
+		default:
 			s.text = appendField(s.text, p.field, info, now)
 		}
 	}

@@ -26,6 +26,20 @@ type sideRecord struct {
 	topic      string
 	partition  int32
 	key, value *program
+
+	keySchema, valueSchema *registered // nil for formats that need no ids
+}
+
+// resolve sees to it that the schemas have their ids.
+func (r *sideRecord) resolve() error {
+	err := r.keySchema.resolve()
+	if err == nil {
+		err = r.valueSchema.resolve()
+	}
+	if err != nil {
+		return fmt.Errorf("topic %s: %w", r.topic, err)
+	}
+	return nil
 }
 
 func newSide(cfg *Config) (side, error) {
@@ -35,9 +49,11 @@ func newSide(cfg *Config) (side, error) {
 	}
 	compile := func(r *sideRecord, topic string, partition int32, key, value shape) error {
 		r.topic, r.partition = topic, partition
+		r.keySchema = cfg.Key.register(cfg, topic, key.typ, true)
+		r.valueSchema = cfg.Value.register(cfg, topic, value.typ, false)
 		var err error
-		if r.key, err = cfg.Key.program(&key); err == nil {
-			r.value, err = cfg.Value.program(&value)
+		if r.key, err = cfg.Key.program(&key, r.keySchema); err == nil {
+			r.value, err = cfg.Value.program(&value, r.valueSchema)
 		}
 		if err != nil {
 			return fmt.Errorf("the records of topic %s: %w", topic, err)
@@ -60,9 +76,9 @@ func newSide(cfg *Config) (side, error) {
 	return s, compile(&s.end, names.transactionTopic(), -1, key, value)
 }
 
-// program compiles a shape without cells, with its schema before it if schemas are wanted.
-func (c *Converter) program(s *shape) (*program, error) {
-	prefix, err := c.prefix(s.typ)
+// program compiles a shape without cells, with its schema or what says which it is before it if that is wanted.
+func (c *Converter) program(s *shape, registered *registered) (*program, error) {
+	prefix, err := c.prefix(s.typ, registered)
 	if err != nil {
 		return nil, err
 	}

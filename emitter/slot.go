@@ -66,6 +66,9 @@ func (d *dialect) appendTree(dst []byte, t *schema.Type, v *tree) ([]byte, error
 	if v.members == nil {
 		return d.appendConstant(dst, t, &v.value)
 	}
+	if d.text == avroBinary {
+		return d.appendBinaryTree(dst, t, v)
+	}
 	var err error
 	if t.Type == "array" {
 		dst = append(dst, '[')

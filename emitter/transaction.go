@@ -142,6 +142,9 @@ func (e *Emitter) Transaction(b *Batch, ev *binlog.Begin) error {
 	if t.id == ev.ID && (ev.Resume || t.total == 0) {
 		return nil
 	}
+	if err := e.side.begin.resolve(); err != nil {
+		return err
+	}
 	t.open(ev.ID)
 	e.start(&ev.Info)
 	e.run.slots[slotID] = tree{value: t.value}
@@ -155,6 +158,9 @@ func (e *Emitter) Commit(b *Batch, ev *binlog.Boundary) error {
 	t := &e.side.transaction
 	if !ev.Commit || t.id == "" {
 		return nil
+	}
+	if err := e.side.end.resolve(); err != nil {
+		return err
 	}
 	e.start(&ev.Info)
 	e.run.slots[slotID] = tree{value: t.value}

@@ -30,6 +30,10 @@ func (e *Emitter) truncate(b *Batch, ev *binlog.Truncate) error {
 	if err := e.use(t); err != nil {
 		return err
 	}
+	e.plan.registerValue(&e.cfg)
+	if err := e.plan.valueSchema.resolve(); err != nil {
+		return err
+	}
 	e.startStatement(ev.Info)
 	e.scratch.Reset()
 	e.run.before, e.run.after, e.run.row = nil, nil, 0
@@ -54,7 +58,7 @@ func (e *Emitter) truncated(ev *binlog.Truncate) (*schema.Table, error) {
 		return nil, errors.New("the columns of the table, which its record's schema has, are not known; leave such records " +
 			"out with skipped.operations=t, or insert a row before the statement")
 	}
-	t, err := definedTable(ev.Definition)
+	t, err := e.cfg.definedTable(ev.Definition)
 	if err == nil {
 		e.side.tables[name] = t
 	}

@@ -1,0 +1,79 @@
+package emitter
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/tidemark-cdc/tidemark/schema"
+)
+
+// compileAvro makes the program of a shape. A prefix whose id is known becomes part of the text behind it; one that is
+// still to get it stays by itself, in its own memory.
+func (c *Converter) compileAvro(s *shape, prefix []byte) (*program, error) {
+	d := dialect{text: avroBinary, defaults: c.ReplaceNullWithDefault}
+	if bytes.Count(prefix, []byte{0}) == len(prefix) {
+		return compile(s, d, prefix, "")
+	}
+	b := builder{program: program{dialect: d}, literal: bytes.Clone(prefix)}
+	return b.compile(s, "")
+}
+
+// record compiles a struct into Avro's binary encoding, in which nothing stands between its members.
+func (b *builder) record(s *shape) error {
+	if value, _, ok := branches(s.typ); ok {
+		b.literal = append(b.literal, value)
+	}
+	for i := 0; i < len(s.fields); {
+		var err error
+		n := cellsFrom(s.fields[i:])
+		if n > 0 {
+			err = b.binaryCells(s.fields[i : i+n])
+			i += n
+		} else {
+			err = b.shape(&s.fields[i])
+			i++
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// binaryCells compiles cells of one image.
+func (b *builder) binaryCells(fields []shape) error {
+	o := op{kind: opBinaryCells, image: fields[0].leaf.image}
+	for i := range fields {
+		f := fields[i].leaf.column
+		c := binaryCell{
+			column: f.index, decode: f.decode, optional: f.typ.Optional, layout: f.layout, way: binaryWayOf(f.layout), from: f,
+		}
+		if value, _, ok := branches(f.typ); ok {
+			c.branch, c.skip = value, 1
+		}
+		var err error
+		if c.optional {
+			if c.null, err = b.binaryNull(f); err != nil {
+				return fmt.Errorf("column %q: %w", f.name, err)
+			}
+		}
+		if f.unavailable.Kind != schema.Null {
+			if c.unknown, err = appendBinaryMember(nil, f.typ, &f.unavailable); err != nil {
+				return fmt.Errorf("column %q: %w", f.name, err)
+			}
+		}
+		o.binary = append(o.binary, c)
+	}
+	b.flush()
+	b.ops = append(b.ops, o)
+	return nil
+}
+
+// binaryNull is what a nil cell of an optional column is written as: a mask may make a value even of NULL.
+func (b *builder) binaryNull(c *column) ([]byte, error) {
+	var v schema.Value
+	if err := c.decode(nil, new(schema.Scratch), &v); err != nil {
+		return nil, err
+	}
+	return b.dialect.appendBinaryConstant(nil, c.typ, &v)
+}
