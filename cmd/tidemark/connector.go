@@ -13,8 +13,9 @@ import (
 	"github.com/tidemark-cdc/tidemark/offset"
 )
 
-// newEmitter makes the emitter of a connector.
-func newEmitter(c *config.Connector, log *zap.Logger) (*emitter.Emitter, error) {
+// newEmitter makes the emitter of a connector. Without registries it has no ids of Avro schemas and writes no records with
+// them.
+func newEmitter(c *config.Connector, regs *registries, log *zap.Logger) (*emitter.Emitter, error) {
 	modes := c.Modes
 	told := map[string]bool{} // a column is mapped anew with each version of its table
 	modes.Invalid = func(database, table, column, what string) {
@@ -33,9 +34,9 @@ func newEmitter(c *config.Connector, log *zap.Logger) (*emitter.Emitter, error) 
 	return emitter.New(emitter.Config{
 		Prefix:          c.Prefix,
 		Connector:       connectorType,
-		Key:             emitter.Converter(c.Key),
-		Value:           emitter.Converter(c.Value),
-		Header:          emitter.HeaderConverter{Class: c.HeaderConverter.Class, JSON: emitter.Converter(c.HeaderConverter.JSON)},
+		Key:             converter(&c.Key, regs, true),
+		Value:           converter(&c.Value, regs, false),
+		Header:          emitter.HeaderConverter{Class: c.HeaderConverter.Class, JSON: converter(&c.HeaderConverter.JSON, nil, false)},
 		Tombstones:      c.Tombstones,
 		ExtendedHeaders: c.ExtendedHeaders,
 		SchemaChanges:   c.SchemaChanges,
@@ -50,6 +51,16 @@ func newEmitter(c *config.Connector, log *zap.Logger) (*emitter.Emitter, error) 
 		SkipUnchanged:   c.SkipUnchanged,
 		Placeholder:     c.Placeholder,
 	})
+}
+
+// converter is the emitter's configuration for a converter of keys or values.
+func converter(c *config.Converter, regs *registries, key bool) emitter.Converter {
+	converter := emitter.Converter{Schemas: c.Schemas, ReplaceNullWithDefault: c.ReplaceNullWithDefault, NumericDecimals: c.NumericDecimals}
+	if c.Avro != nil {
+		converter.Avro = regs.avroConverter(c.Avro, key)
+		converter.ReplaceNullWithDefault = !c.Avro.IgnoreDefaults
+	}
+	return converter
 }
 
 // startOf turns a configured starting point into the reader's.

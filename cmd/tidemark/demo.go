@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidemark-cdc/tidemark/binlog"
+	"github.com/tidemark-cdc/tidemark/cmd/internal/config"
 	"github.com/tidemark-cdc/tidemark/cmd/internal/demo"
 	"github.com/tidemark-cdc/tidemark/cmd/internal/pipeline"
 	"github.com/tidemark-cdc/tidemark/emitter"
@@ -23,11 +24,16 @@ import (
 )
 
 func demoCommand() *cobra.Command {
-	return &cobra.Command{
+	var flag registryFlag
+	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show events, a kill in the middle of a transaction and the exact resume, with nothing else installed",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			log, err := logger(cmd)
+			if err != nil {
+				return err
+			}
 			signal.Ignore(syscall.SIGPIPE) // a reader that has seen enough must not keep the worker and the files from going
 			self, err := os.Executable()
 			if err != nil {
@@ -39,25 +45,33 @@ func demoCommand() *cobra.Command {
 			}
 			defer hold.Close()
 			defer mine.Close()
+			url, closeRegistry, err := flag.open(log)
+			if err != nil {
+				return err
+			}
+			defer closeRegistry()
 			worker := func(ctx context.Context, broker, binlogFile, offsetFile string, pauseAfter int) *exec.Cmd {
-				w := exec.CommandContext(ctx, self, "demo-worker", "--log-level", "warn", broker, binlogFile, offsetFile, strconv.Itoa(pauseAfter))
+				w := exec.CommandContext(ctx, self, "demo-worker", "--log-level", "warn", "--registry", url, broker, binlogFile, offsetFile, strconv.Itoa(pauseAfter))
 				w.Stdin, w.Stderr = hold, os.Stderr
 				return w
 			}
 			err = demo.Run(cmd.Context(), cmd.OutOrStdout(), worker, func(path string) (offset.Store, error) {
 				return offset.OpenFile(path, nil)
-			})
+			}, url)
 			if cmd.Context().Err() != nil {
 				return errors.New("the demo was interrupted; its worker and its files are gone")
 			}
 			return err
 		},
 	}
+	flag.add(cmd, "")
+	return cmd
 }
 
 // demoWorkerCommand is the process that the demo starts and kills: the pipeline of run, over a binlog file.
 func demoWorkerCommand() *cobra.Command {
-	return &cobra.Command{
+	var flag registryFlag
+	cmd := &cobra.Command{
 		Use:    "demo-worker BROKER BINLOG OFFSETS PAUSE",
 		Hidden: true,
 		Args:   cobra.ExactArgs(4),
@@ -76,16 +90,26 @@ func demoWorkerCommand() *cobra.Command {
 				_, _ = io.Copy(io.Discard, os.Stdin)
 				cancel()
 			}()
-			return demoWorker(ctx, args[0], args[1], args[2], pause, log)
+			return demoWorker(ctx, args[0], args[1], args[2], pause, flag.value, log)
 		},
 	}
+	flag.add(cmd, "")
+	return cmd
 }
 
-func demoWorker(ctx context.Context, broker, binlogFile, offsetFile string, pauseAfter int, log *zap.Logger) error {
+func demoWorker(ctx context.Context, broker, binlogFile, offsetFile string, pauseAfter int, registry string, log *zap.Logger) error {
+	c := &config.Connector{Name: demo.Key.Connector}
+	c.Key.ReplaceNullWithDefault, c.Value.ReplaceNullWithDefault = true, true
+	(&registryFlag{value: registry}).use(c, registry)
+	regs, err := openRegistries(c, log)
+	if err != nil {
+		return err
+	}
+	defer regs.close()
 	em, err := emitter.New(emitter.Config{
 		Prefix:     demo.Key.Server,
-		Key:        emitter.Converter{ReplaceNullWithDefault: true},
-		Value:      emitter.Converter{ReplaceNullWithDefault: true},
+		Key:        converter(&c.Key, regs, true),
+		Value:      converter(&c.Value, regs, false),
 		Tombstones: true, ExtendedHeaders: true,
 	})
 	if err != nil {
@@ -114,6 +138,7 @@ func demoWorker(ctx context.Context, broker, binlogFile, offsetFile string, paus
 			return &slowly{Delivery: emitter.NewAtLeastOnce(client, emitter.DeliveryConfig{Topics: topics}), left: pauseAfter}, nil
 		},
 		Transient:     func(error) bool { return false },
+		Schema:        regs.resolve,
 		Emitter:       em,
 		Store:         store,
 		Key:           demo.Key,

@@ -19,10 +19,10 @@ func TestPrint(t *testing.T) {
 	binary := emitter.Record{Topic: "p.db.t", Key: []byte{0, 0xff}, Value: []byte{0xfe}, Offset: o}
 	const off = `"offset":"{\"file\":\"mysql-bin.000001\",\"pos\":4,\"row\":1}"}` + "\n"
 	for _, c := range []struct {
-		name  string
-		print printer
-		r     *emitter.Record
-		want  string
+		name string
+		form printForm
+		r    *emitter.Record
+		want string
 	}{
 		{"values", printValues, &value, `{"s":"<&>  \\"}` + "\n"},
 		{"values, tombstone", printValues, &tombstone, "null\n"},
@@ -34,7 +34,7 @@ func TestPrint(t *testing.T) {
 	} {
 		var out strings.Builder
 		w := bufio.NewWriter(&out)
-		if err := c.print(w, c.r); err != nil {
+		if err := (&printer{form: c.form}).print(w, c.r); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		w.Flush()

@@ -13,7 +13,7 @@ import (
 
 // printed is a delivery to standard output. Boundaries flush it, so that a person sees a transaction when it is done.
 type printed struct {
-	print printer
+	printer
 	out   *bufio.Writer
 	batch emitter.Batch
 	safe  offset.Offset
@@ -61,7 +61,7 @@ func printHistory(c *config.Connector, records bool, em *emitter.Emitter, p *pri
 		}
 		for _, r := range historyRecords(c.Prefix, ev, em.Mark) {
 			record := emitter.Record{Topic: c.History.Topic, Partition: -1, Value: schema.AppendHistory(nil, &r), Offset: ev.Record}
-			if err := p.print(p.out, &record); err != nil {
+			if err := printRecord(p.out, &record, readable{}, readable{}); err != nil {
 				return err
 			}
 		}

@@ -20,7 +20,7 @@ Debezium's source offset only after Kafka has acknowledged the events that it co
 		SilenceErrors: true,
 	}
 	root.PersistentFlags().String("log-level", "info", "debug, info, warn or error; the log goes to standard error")
-	root.AddCommand(runCommand(), tailCommand(), demoCommand(), demoWorkerCommand(), versionCommand())
+	root.AddCommand(runCommand(), tailCommand(), schemaCommand(), demoCommand(), demoWorkerCommand(), versionCommand())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
 }

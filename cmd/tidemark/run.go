@@ -24,6 +24,7 @@ import (
 
 func runCommand() *cobra.Command {
 	var lenient bool
+	var flag registryFlag
 	cmd := &cobra.Command{
 		Use:   "run [worker.properties] connector.json…",
 		Short: "Stream the changes of MySQL servers to Kafka",
@@ -44,14 +45,15 @@ process; when one of them stops with an error, the others are stopped in order a
 			if err != nil {
 				return err
 			}
-			return run(cmd.Context(), args, lenient, log)
+			return run(cmd.Context(), args, lenient, &flag, log)
 		},
 	}
 	cmd.Flags().BoolVar(&lenient, "lenient", false, "warn about keys that are not built yet instead of refusing them")
+	flag.add(cmd, ", instead of what key.converter and value.converter say")
 	return cmd
 }
 
-func run(ctx context.Context, files []string, lenient bool, log *zap.Logger) error {
+func run(ctx context.Context, files []string, lenient bool, flag *registryFlag, log *zap.Logger) error {
 	cfg, err := config.Load(files, config.Options{Lenient: lenient})
 	if err != nil {
 		return err
@@ -59,6 +61,14 @@ func run(ctx context.Context, files []string, lenient bool, log *zap.Logger) err
 	log.Info("tidemark", zap.String("version", version), zap.Int("connectors", len(cfg.Connectors)))
 	for _, w := range cfg.Warnings {
 		log.Warn(w.String())
+	}
+	registry, closeEmbedded, err := flag.open(log)
+	if err != nil {
+		return err
+	}
+	defer closeEmbedded()
+	for _, c := range cfg.Connectors {
+		flag.use(c, registry)
 	}
 	store, err := openStore(ctx, cfg.Worker, log)
 	if err != nil {
@@ -142,11 +152,16 @@ func topicGroups(c *config.Connector) []kafka.TopicGroup {
 
 // runConnector streams one connector until ctx is done.
 func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, store offset.Store, definitions schema.Store, log *zap.Logger) error {
-	em, err := newEmitter(c, log)
+	regs, err := openRegistries(c, log)
 	if err != nil {
 		return err
 	}
-	s, err := openSchemas(c, definitions, em, log)
+	defer regs.close()
+	em, err := newEmitter(c, regs, log)
+	if err != nil {
+		return err
+	}
+	s, err := openSchemas(c, definitions, em, regs, log)
 	if err != nil {
 		return err
 	}
@@ -172,6 +187,7 @@ func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, st
 		Deliver:       func(ctx context.Context) (emitter.Delivery, error) { return newDelivery(ctx, c, log) },
 		Transient:     transient,
 		SchemaChange:  s.changed,
+		Schema:        regs.resolve,
 		Emitter:       em,
 		Store:         store,
 		Key:           offset.Key{Connector: c.Name, Server: c.Prefix},

@@ -25,13 +25,15 @@ type schemas struct {
 	emitter *emitter.Emitter
 	log     *zap.Logger
 
+	registries *registries
+
 	late      *lateHistory  // is still to be written; nil: nothing is
 	unwritten offset.Offset // statements up to there have no records in the history; zero: all have
 }
 
 // openSchemas opens the schema history of a connector; store is shared with the others.
-func openSchemas(c *config.Connector, store schema.Store, em *emitter.Emitter, log *zap.Logger) (*schemas, error) {
-	s := &schemas{c: c, store: store, emitter: em, log: log}
+func openSchemas(c *config.Connector, store schema.Store, em *emitter.Emitter, regs *registries, log *zap.Logger) (*schemas, error) {
+	s := &schemas{c: c, store: store, emitter: em, registries: regs, log: log}
 	switch h := &c.History; {
 	case h.Topic != "":
 		topic, err := kafka.OpenHistory(kafka.HistoryConfig{
@@ -121,6 +123,7 @@ func (s *schemas) open(ctx context.Context, from binlog.Start) (binlog.Source, e
 	if err := checkTables(s.c, s.emitter, cfg.Catalog); err != nil {
 		return nil, err
 	}
+	s.registries.lookup(ctx, s.emitter, s.c.Filter.Captured, cfg.Catalog)
 	reader, err := binlog.Open(ctx, conn, binlog.Replica{ServerID: s.c.ServerID, Name: s.c.Name}, cfg, from)
 	switch {
 	case err != nil:
@@ -310,6 +313,9 @@ func (s *schemas) recall(ctx context.Context, cfg *binlog.Config, stored offset.
 		return false, s.replaceStored(ctx, nil)
 	}
 	cfg.Catalog.Load(tables, binlog.Reached(stored))
+	for i := range tables {
+		s.registries.note(&tables[i], binlog.Reached(stored))
+	}
 	if gone := dropped(tables, stored); len(gone) > 0 {
 		if err := s.store.Save(ctx, s.c.Name, s.c.Prefix, gone); err != nil {
 			return false, err
@@ -396,6 +402,7 @@ func (s *schemas) changed(ctx context.Context, ev *binlog.SchemaChange) error {
 	if err := checkChange(s.c, s.emitter, ev); err != nil {
 		return err
 	}
+	s.registries.changed(ev)
 	if records := historyRecords(s.c.Prefix, ev, s.emitter.Mark); s.history != nil && len(records) > 0 && !s.written(ev.Offset) {
 		if err := s.history.write(ctx, records); err != nil {
 			return err

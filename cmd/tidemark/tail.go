@@ -31,6 +31,8 @@ type tailFlags struct {
 	pretty  bool
 	schemas bool
 	lenient bool
+
+	registry registryFlag
 }
 
 func tailCommand() *cobra.Command {
@@ -42,7 +44,12 @@ func tailCommand() *cobra.Command {
 
 From a server it reads on until it is interrupted, from binlog files until their end. On a terminal events are indented and
 without schemas; otherwise each line is the value of one record, the exact text that Kafka would get, or with --records one
-object with topic, key, value, headers and source offset.`,
+object with topic, key, value, headers and source offset.
+
+Records in Avro are printed in Avro's JSON encoding, with --records their exact bytes (key_b64, value_b64) and schema ids
+beside it, and with --records --schemas each schema on a line of its own before the first record that has it. Their schemas
+are registered nowhere but in an embedded registry, so that the ids are not those of the registry that the configuration
+names; give --registry URL to register them in a real one.`,
 		Example: `  tidemark tail 'mysql://tidemark@db/shop?tables=orders'        (the password from TIDEMARK_PASSWORD)
   tidemark tail --config connector.json --from oldest --records
   tidemark tail --config connector.json --binlog mysql-bin.000007 --binlog mysql-bin.000008`,
@@ -73,6 +80,7 @@ object with topic, key, value, headers and source offset.`,
 	flags.BoolVar(&f.records, "records", false, "print one JSON object a record: topic, key, value, headers, offset")
 	flags.BoolVar(&f.pretty, "pretty", false, "indent events (default on a terminal)")
 	flags.BoolVar(&f.schemas, "schemas", false, "print schemas or not, whatever the converters say (default on a terminal: not)")
+	f.registry.add(cmd, " (default: embedded, when the converters are Avro)")
 	flags.BoolVar(&f.lenient, "lenient", false, "warn about keys that are not built yet instead of refusing them")
 	return cmd
 }
@@ -86,7 +94,15 @@ func tail(ctx context.Context, args []string, f tailFlags, overrideSchemas bool,
 	if overrideSchemas {
 		connector.Key.Schemas, connector.Value.Schemas = f.schemas, f.schemas
 	}
-	em, err := newEmitter(connector, log)
+	if f.registry.value == "" && (connector.Key.Avro != nil || connector.Value.Avro != nil) {
+		f.registry.value = "embedded"
+	}
+	regs, closeRegistries, err := tailRegistries(connector, &f.registry, log)
+	if err != nil {
+		return err
+	}
+	defer closeRegistries()
+	em, err := newEmitter(connector, regs, log)
 	if err != nil {
 		return err
 	}
@@ -98,25 +114,41 @@ func tail(ctx context.Context, args []string, f tailFlags, overrideSchemas bool,
 	if len(files) == 0 {
 		log.Info("reading the binlog", zap.Stringer("from", source.Start()))
 	}
-	print := printValues
+	print := printer{schemas: overrideSchemas && f.schemas, key: regs.text(connector, true), value: regs.text(connector, false)}
 	switch {
 	case f.records:
-		print = printRecords
+		print.form = printRecords
 	case f.pretty:
-		print = printPretty
+		print.form = printPretty
 	}
 	w := bufio.NewWriterSize(out, 64<<10)
 	em.Resume(source.Start())
-	printed := &printed{print: print, out: w}
+	printed := &printed{printer: print, out: w}
 	output := &pipeline.Output{
 		Emitter: em, Delivery: printed, Heartbeat: connector.Heartbeats.Interval,
-		SkipRows: skipRows(connector, log), SchemaChange: printHistory(connector, f.records, em, printed),
+		SkipRows: skipRows(connector, log), SchemaChange: printHistory(connector, f.records, em, printed), Schema: regs.resolve,
 	}
 	err = printEvents(ctx, source, output)
 	if ctx.Err() != nil && (err == nil || errors.Is(err, ctx.Err())) {
 		err = nil // interrupted, as it is meant to end
 	}
 	return errors.Join(err, w.Flush())
+}
+
+// tailRegistries opens the flag's registry in place of those that the configuration names: for a look at events nothing is
+// to be registered there. What it returns closes it.
+func tailRegistries(c *config.Connector, flag *registryFlag, log *zap.Logger) (*registries, func(), error) {
+	url, closeEmbedded, err := flag.open(log)
+	if err != nil {
+		return nil, nil, err
+	}
+	flag.use(c, url)
+	regs, err := openRegistries(c, log)
+	if err != nil {
+		closeEmbedded()
+		return nil, nil, err
+	}
+	return regs, func() { regs.close(); closeEmbedded() }, nil
 }
 
 // tailConfig reads the connector from a URL or a file, and returns the binlog files to read.

@@ -47,7 +47,7 @@ func (e ended) Read(context.Context) (binlog.Event, error) { return nil, e.err }
 
 // A server that shuts down is not the end of binlog files: tail says so.
 func TestTailSaysThatTheServerClosed(t *testing.T) {
-	out := &pipeline.Output{Delivery: &printed{print: printValues, out: bufio.NewWriter(io.Discard)}}
+	out := &pipeline.Output{Delivery: &printed{printer: printer{form: printValues}, out: bufio.NewWriter(io.Discard)}}
 	if err := printEvents(t.Context(), ended{io.EOF}, out); err != nil {
 		t.Errorf("the end of files: %v", err)
 	}

@@ -72,19 +72,8 @@ func keysOf(err error) []string {
 // TestCaptured loads every captured configuration: it works unchanged, or is refused by the names of keys that are not
 // built yet, and by nothing else.
 func TestCaptured(t *testing.T) {
-	const (
-		converters = "key.converter value.converter"
-		signals    = "notification.enabled.channels signal.data.collection"
-	)
+	const signals = "notification.enabled.channels signal.data.collection"
 	refused := map[string]string{
-		"avro-basics":                 converters,
-		"avro-evolution":              converters,
-		"avro-evolution-incompatible": converters,
-		"avro-names":                  converters,
-		"avro-names-unicode":          converters,
-		"avro-tx":                     converters,
-		"avro-types":                  converters,
-		"avro-types-modes":            converters,
 		"blocking-snapshot":           signals,
 		"exactly-once":                "exactly.once.support",
 		"file-stream":                 "connector.class",
@@ -132,10 +121,39 @@ func TestCaptured(t *testing.T) {
 			if diff := cmp.Diff(want, append([]string{}, keysOf(err)...)); diff != "" && len(want)+len(keysOf(err)) > 0 {
 				t.Fatalf("refused keys of run (-want +got):\n%s\n%v", diff, err)
 			}
-			if err == nil && cfg.Connectors[0].Key != (Converter{Schemas: true, ReplaceNullWithDefault: true}) {
-				t.Errorf("key converter %+v", cfg.Connectors[0].Key)
+			if err != nil {
+				return
+			}
+			got := cfg.Connectors[0]
+			if strings.HasPrefix(name, "avro-") {
+				checkCapturedAvro(t, name, got, cfg.Warnings)
+			} else if got.Key != (Converter{Schemas: true, ReplaceNullWithDefault: true}) {
+				t.Errorf("key converter %+v", got.Key)
 			}
 		})
+	}
+}
+
+// checkCapturedAvro checks what the captures with Avro have in common.
+func checkCapturedAvro(t *testing.T, name string, c *Connector, warnings []Warning) {
+	t.Helper()
+	for _, converter := range []Converter{c.Key, c.Value} {
+		want := Converter{Avro: confluentDefaults("http://localhost:8081")}
+		if diff := cmp.Diff(want, converter); diff != "" {
+			t.Errorf("converter (-want +got):\n%s", diff)
+		}
+	}
+	want := "avro"
+	if name == "avro-names-unicode" {
+		want = "avro_unicode"
+	}
+	if c.FieldNames != want {
+		t.Errorf("field names %s, want %s", c.FieldNames, want)
+	}
+	for _, w := range warnings {
+		if strings.Contains(w.Key, "converter") && !strings.Contains(w.Key, "enhanced.avro.schema.support") {
+			t.Errorf("warning %v", w)
+		}
 	}
 }
 

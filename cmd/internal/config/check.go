@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -23,19 +24,37 @@ type patternProperty struct {
 	p  *Property
 }
 
+// The indexes of the two places, made once, since their patterns take a while to compile.
+var (
+	ofConnector = sync.OnceValue(func() *table { return newTable(InConnector) })
+	ofWorker    = sync.OnceValue(func() *table { return newTable(InWorker) })
+)
+
+// tableOf is the index of a place. It is shared and not changed.
+func tableOf(where Place) *table {
+	if where == InWorker {
+		return ofWorker()
+	}
+	return ofConnector()
+}
+
 func newTable(where Place) *table {
 	t := &table{exact: map[string]*Property{}, elsewhere: map[string]bool{}}
-	for _, p := range Properties() {
-		if p.Place&where == 0 {
-			t.elsewhere[p.Name] = true
-			continue
+	for _, row := range Properties() {
+		for _, name := range expand(row.Name) {
+			p := row
+			p.Name = name
+			if p.Place&where == 0 {
+				t.elsewhere[name] = true
+				continue
+			}
+			if re := p.pattern(); re != nil {
+				t.patterns = append(t.patterns, patternProperty{re, &p})
+				continue
+			}
+			t.exact[name] = &p
+			t.names = append(t.names, name)
 		}
-		if re := p.pattern(); re != nil {
-			t.patterns = append(t.patterns, patternProperty{re, &p})
-			continue
-		}
-		t.exact[p.Name] = &p
-		t.names = append(t.names, p.Name)
 	}
 	return t
 }
@@ -60,6 +79,7 @@ type checked struct {
 	opts     Options
 	errs     []error
 	warnings []Warning
+	avros    map[string]*Avro // what avro has read, so that several connectors do not repeat a worker's faults
 }
 
 func (c *checked) fail(key, format string, args ...any) {
@@ -88,7 +108,7 @@ func (c *checked) refuse(key string, security bool, text string) {
 // checkFile holds all keys of a file against the table of its place. Where a value is malformed or not built, it is
 // taken out, so that what reads the values gets the default.
 func checkFile(f *file, where Place, opts Options, providers []string) *checked {
-	c := &checked{file: f, table: newTable(where), opts: opts}
+	c := &checked{file: f, table: tableOf(where), opts: opts}
 	if where == InConnector && !c.class() {
 		return c // another connector's keys mean nothing here
 	}
@@ -105,6 +125,15 @@ func checkFile(f *file, where Place, opts Options, providers []string) *checked 
 		}
 		here := *p // the row, with the pattern's own name filled in
 		here.Name = key
+		if here.Of != 0 {
+			known, quietly := c.converterKnows(p, key)
+			if quietly {
+				quiet = append(quiet, key)
+			}
+			if !known {
+				continue
+			}
+		}
 		if ref := reference(value, providers); ref != "" {
 			c.refuse(key, true, fmt.Sprintf("%s asks for a value from a config provider, which is not built yet. Write the value itself.", ref))
 			delete(f.value, key)
@@ -267,6 +296,9 @@ func (c *checked) unknown(key string) {
 func (t *table) nearest(key string) string {
 	best, most := "", max(2, len(key)/4)
 	for _, name := range t.names {
+		if len(name)-len(key) > most || len(key)-len(name) > most {
+			continue // it takes that many letters to insert or delete at least
+		}
 		if d := distance(key, name); d <= most {
 			best, most = name, d-1
 		}

@@ -163,11 +163,14 @@ type Connector struct {
 	OffsetsTopic string // offsets.storage.topic: the connector's own offsets topic; "": the worker's place
 }
 
-// Converter says how a key or value becomes bytes. In this build it is always JSON.
+// Converter says how a key or value becomes bytes.
 type Converter struct {
+	// Of JSON.
 	Schemas                bool // {"schema":…,"payload":…} instead of the payload alone
 	ReplaceNullWithDefault bool // a NULL in a column with a default is written as that default
 	NumericDecimals        bool // decimals as JSON numbers instead of base64
+
+	Avro *Avro // nil: JSON. Connectors may share it, so it is not to be changed
 }
 
 // HeaderConverter says how the headers of records become bytes.

@@ -29,7 +29,7 @@ What happens to a key:
   (marked 🔒).
 - An unknown key is warned about with the nearest known name. A malformed value stops the start. All faults are told at once.
 
-Text between angle brackets stands for any text. A value with ` + "`${env:…}`, `${file:…}` or `${dir:…}`" + ` is refused: config providers are not built
+Text between angle brackets stands for any text, ` + "`<key or value>`" + ` for either; what is in square brackets may be left out. A value with ` + "`${env:…}`, `${file:…}` or `${dir:…}`" + ` is refused: config providers are not built
 yet. Kafka client settings (` + "`producer.*`, `sasl.*` …" + "`" + `) are checked by the client they are for.
 
 Two processes that share an offsets topic are not fenced against each other in this build. Run one.

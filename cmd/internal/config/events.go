@@ -90,7 +90,7 @@ func (c *checked) events(conn *Connector) {
 	conn.Transactions = c.yes("provide.transaction.metadata")
 	conn.Placeholder = c.text("unavailable.value.placeholder")
 	conn.SchemaNames = c.enum("schema.name.adjustment.mode")
-	conn.FieldNames = c.enum("field.name.adjustment.mode")
+	conn.FieldNames = c.fieldNames()
 	conn.Naming = c.naming()
 	conn.Heartbeats = Heartbeats{Interval: c.millis("heartbeat.interval.ms"), Query: c.text("heartbeat.action.query")}
 	conn.History = c.history()

@@ -413,11 +413,51 @@ func (c *checked) converter(name string, worker *checked) Converter {
 	} else {
 		c.converterClass(name)
 	}
+	if from.converterOf(name)&(OfConfluent|OfApicurio) != 0 {
+		return Converter{Avro: from.avro(name)}
+	}
 	return Converter{
 		Schemas:                from.yes(name + ".schemas.enable"),
 		ReplaceNullWithDefault: from.yes(name + ".replace.null.with.default"),
 		NumericDecimals:        from.enum(name+".decimal.format") == "numeric",
 	}
+}
+
+// converterOf is the converter that the file names for keys or values (name is key.converter or value.converter), JSON if
+// it names none; 0 for one that is not built.
+func (f *file) converterOf(name string) Converters {
+	switch strings.TrimSpace(f.value[name]) {
+	case "", jsonConverter, "JsonConverter", "Json": // Kafka Connect takes the short names too
+		return OfJSON
+	case confluentConverter:
+		return OfConfluent
+	case apicurioConverter:
+		return OfApicurio
+	case "AvroConverter", "Avro": // both have these: the settings tell which is meant
+		if _, ok := f.value[name+".apicurio.registry.url"]; ok {
+			return OfApicurio
+		}
+		return OfConfluent
+	}
+	return 0
+}
+
+// converterKnows says whether the converter that the file names knows a key of converters, else warns of it; quietly, the
+// key belongs in the list of those without meaning.
+func (c *checked) converterKnows(p *Property, key string) (known, quietly bool) {
+	side, _, _ := strings.Cut(key, ".")
+	converter := c.converterOf(side + ".converter")
+	switch {
+	case p.Of&converter != 0:
+		return true, false
+	case converter&(OfConfluent|OfApicurio) == 0:
+		return false, true
+	case strings.HasSuffix(p.Name, ".converter.<setting>"): // a row for all that no other takes
+		c.unknown(key)
+	default:
+		c.warn(key, "has no effect: %s does not know it", converter)
+	}
+	return false, false
 }
 
 // headerConverter reads header.converter, the connector's or else the worker's.
@@ -448,10 +488,8 @@ func (c *checked) headerConverter(worker *checked) HeaderConverter {
 
 // converterClass checks that a file's own converter is built.
 func (c *checked) converterClass(name string) {
-	switch class := c.text(name); class {
-	case "", jsonConverter, "JsonConverter", "Json": // Kafka Connect takes the short names too
-	default:
-		c.fail(name, "%q is not built yet; in this build records are JSON: %s", class, jsonConverter)
+	if c.converterOf(name) == 0 {
+		c.fail(name, "%q is not built yet; there are %s, %s and %s", c.text(name), jsonConverter, confluentConverter, apicurioConverter)
 	}
 }
 
@@ -460,6 +498,11 @@ type origin func(setting string) (file *checked, key string)
 
 // checkClient holds a Kafka client's settings against what the client can do.
 func checkClient(settings map[string]string, from origin) {
+	checkClientAs(settings, from, func(text string) string { return text })
+}
+
+// checkClientAs does so for settings that have other names in the files: reword puts them into messages.
+func checkClientAs(settings map[string]string, from origin, reword func(text string) string) {
 	const intro = "Kafka client property "
 	place := func(text string) (*checked, string, string) {
 		text = strings.TrimPrefix(text, intro)
@@ -468,7 +511,7 @@ func checkClient(settings map[string]string, from origin) {
 			end = len(text)
 		}
 		c, key := from(text[:end])
-		return c, key, strings.TrimLeft(text[end:], "=: ")
+		return c, key, reword(strings.TrimLeft(text[end:], "=: "))
 	}
 	warnings, err := kafka.CheckProperties(settings)
 	for _, w := range warnings {

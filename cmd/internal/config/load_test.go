@@ -268,7 +268,7 @@ func TestRefused(t *testing.T) {
 		},
 		"topic creation": {connector: c{"topic.creation.default.partitions=0", "topic.creation.default.replication.factor=3"}, want: c{"topic.creation.default.partitions: 0 is not allowed; it must be 1 or more"}},
 		"half creation":  {connector: c{"topic.creation.default.partitions=3"}, want: c{"topic.creation.default.replication.factor: missing beside"}},
-		"converter":      {connector: c{"value.converter=io.confluent.connect.avro.AvroConverter", "value.converter.schema.registry.url=http://r"}, want: c{"value.converter: \"io.confluent.connect.avro.AvroConverter\" is not built yet"}},
+		"converter":      {connector: c{"value.converter=io.confluent.connect.protobuf.ProtobufConverter", "value.converter.schema.registry.url=ftp://r"}, want: c{"value.converter: \"io.confluent.connect.protobuf.ProtobufConverter\" is not built yet; there are "}},
 		"worker converter": {
 			worker: "value.converter=org.apache.kafka.connect.storage.StringConverter\n",
 			want:   c{"value.converter: \"org.apache.kafka.connect.storage.StringConverter\" is not built yet"},

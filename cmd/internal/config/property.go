@@ -13,11 +13,35 @@ import (
 // Place is the kind of file that a property belongs in.
 type Place uint8
 
-// The places.
+// The places; a property may belong in both.
 const (
 	InConnector Place = 1 << iota
 	InWorker
 )
+
+// Converters is a set of the converters of keys and values that know a property; none of a property that is not a
+// converter's.
+type Converters uint8
+
+// The converters that are built.
+const (
+	OfJSON Converters = 1 << iota
+	OfConfluent
+	OfApicurio
+)
+
+// String names the converter, of a set with one.
+func (c Converters) String() string {
+	switch c {
+	case OfJSON:
+		return "JsonConverter"
+	case OfConfluent:
+		return "Confluent's AvroConverter"
+	case OfApicurio:
+		return "Apicurio's AvroConverter"
+	}
+	return "converter " + strconv.Itoa(int(c))
+}
 
 // Type is what a property's value must look like.
 type Type uint8
@@ -56,7 +80,9 @@ func (s Status) String() string { return [...]string{"honoured", "accepted", "no
 
 // Property is one row of the table of properties.
 type Property struct {
-	Name     string // a part in <angle brackets> stands for any text
+	// Name: a part in <angle brackets> stands for any text, or for one of several when they are given: <key or value>; a
+	// part in [square brackets] may be left out.
+	Name     string
 	Place    Place
 	Group    string
 	Type     Type
@@ -73,6 +99,7 @@ type Property struct {
 	Later    []string // of Honoured: allowed values that are not built yet
 	Security bool     // security hangs on it: --lenient does not turn its refusal into a warning
 	Warn     bool     // of Accepted: say so in a warning of its own when it is set
+	Of       Converters
 }
 
 // secretName tells keys whose values are not to be printed, also unknown ones.
@@ -80,7 +107,8 @@ var secretName = regexp.MustCompile(`(?i)password|passwd|secret|jaas\.config|cre
 
 // shown is a value as it may appear in a message.
 func (p *Property) shown(value string) string {
-	if p.Type == Password || secretName.MatchString(p.Name) {
+	choice := p.Type == Enum && containsFold(p.Allowed, strings.TrimSpace(value)) // no secret, whatever the key is called
+	if p.Type == Password || !choice && secretName.MatchString(p.Name) {
 		return hidden
 	}
 	const most = 80
@@ -88,6 +116,32 @@ func (p *Property) shown(value string) string {
 		value = strings.ToValidUTF8(value[:most], "") + "…"
 	}
 	return strconv.Quote(value)
+}
+
+// expand lists the names that a name with choices stands for.
+func expand(name string) []string {
+	if before, rest, found := strings.Cut(name, "["); found {
+		optional, after, _ := strings.Cut(rest, "]")
+		return append(expand(before+after), expand(before+optional+after)...)
+	}
+	const or = " or "
+	for at := 0; at < len(name); {
+		from := strings.IndexByte(name[at:], '<')
+		if from < 0 {
+			break
+		}
+		from += at
+		to := from + strings.IndexByte(name[from:], '>')
+		if choices := strings.Split(name[from+1:to], or); len(choices) > 1 {
+			var all []string
+			for _, choice := range choices {
+				all = append(all, expand(name[:from]+choice+name[to+1:])...)
+			}
+			return all
+		}
+		at = to
+	}
+	return []string{name}
 }
 
 // pattern compiles a name with <angle brackets>; nil for a plain name.

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -46,7 +47,7 @@ func TestDebeziumKeys(t *testing.T) {
 		"openlineage.integration.config.file.path": "in a row with a pattern",
 		"openlineage.integration.job.description":  "in a row with a pattern",
 	}
-	table := newTable(InConnector)
+	table := tableOf(InConnector)
 	n := 0
 	for line := range strings.Lines(string(text)) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
@@ -92,13 +93,20 @@ func TestTable(t *testing.T) {
 	}
 	seen := map[id]bool{}
 	for _, p := range Properties() {
-		if p.Place != InConnector && p.Place != InWorker {
+		if p.Place == 0 || p.Place&^(InConnector|InWorker) != 0 {
 			t.Errorf("%s is in no place", p.Name)
 		}
-		if seen[id{p.Name, p.Place}] {
-			t.Errorf("%s is there twice", p.Name)
+		for _, place := range []Place{InConnector, InWorker} {
+			for _, name := range expand(p.Name) {
+				if p.Place&place == 0 {
+					continue
+				}
+				if seen[id{name, place}] {
+					t.Errorf("%s is there twice", name)
+				}
+				seen[id{name, place}] = true
+			}
 		}
-		seen[id{p.Name, p.Place}] = true
 		if p.Group == "" || !strings.HasSuffix(p.Doc, ".") {
 			t.Errorf("%s: group %q, sentence %q", p.Name, p.Group, p.Doc)
 		}
@@ -133,15 +141,35 @@ func TestTable(t *testing.T) {
 	}
 }
 
+func TestExpand(t *testing.T) {
+	for name, want := range map[string][]string{
+		"a.b":                         {"a.b"},
+		"a.<setting>":                 {"a.<setting>"},
+		"<x>.<key or value>.<y>":      {"<x>.key.<y>", "<x>.value.<y>"},
+		"<a or b>.[c.]d":              {"a.d", "b.d", "a.c.d", "b.c.d"},
+		"<a or b>.[c.]<d or e>.<any>": {"a.d.<any>", "a.e.<any>", "b.d.<any>", "b.e.<any>", "a.c.d.<any>", "a.c.e.<any>", "b.c.d.<any>", "b.c.e.<any>"},
+	} {
+		if got := expand(name); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestNearest(t *testing.T) {
-	table := newTable(InConnector)
+	table := tableOf(InConnector)
 	for key, want := range map[string]string{
-		"database.hostnam":         "database.hostname",
-		"table.includelist":        "table.include.list",
-		"tombstone.on.delete":      "tombstones.on.delete",
-		"decimal.handling_mode":    "decimal.handling.mode",
-		"start.positon":            "start.position",
-		"completely.other.thing.x": "",
+		"database.hostnam":      "database.hostname",
+		"table.includelist":     "table.include.list",
+		"tombstone.on.delete":   "tombstones.on.delete",
+		"decimal.handling_mode": "decimal.handling.mode",
+		"start.positon":         "start.position",
+
+		"value.converter.schema.registry.ulr":                   "value.converter.schema.registry.url",
+		"key.converter.schema.registry.basic.auth.userinfo":     "key.converter.schema.registry.basic.auth.user.info",
+		"key.converter.apicurio.registry.header.enabled":        "key.converter.apicurio.registry.headers.enabled",
+		"value.converter.key.subject.name.strategies":           "value.converter.key.subject.name.strategy",
+		"value.converter.apicurio.rest.request.ssl.key.passwor": "value.converter.apicurio.rest.request.ssl.key.password",
+		"completely.other.thing.x":                              "",
 	} {
 		if got := table.nearest(key); got != want {
 			t.Errorf("nearest to %s: %q, want %q", key, got, want)

@@ -18,6 +18,8 @@ const (
 	groupFailures   = "Failures"
 	groupTuning     = "Tuning and metrics"
 	groupConvert    = "Converters and transforms"
+	groupConfluent  = "Confluent's AvroConverter"
+	groupApicurio   = "Apicurio's AvroConverter"
 	groupKafka      = "Kafka clients and delivery"
 	groupWorker     = "Worker"
 )

@@ -2,7 +2,7 @@ package config
 
 import "slices"
 
-// jsonConverter is the class that writes JSON; its aliases are in isJSONConverter.
+// jsonConverter is the class that writes JSON.
 const jsonConverter = "org.apache.kafka.connect.json.JsonConverter"
 
 // connectTable holds Kafka Connect's keys of a connector.
@@ -22,6 +22,7 @@ func connectTable() []Property {
 			Property{Name: "tasks.max.enforce", Type: Bool, Default: "true", Status: Accepted, Note: "A MySQL connector always has one task.", Doc: "Whether more tasks than tasks.max are an error."},
 			Property{Name: "config.action.reload", Type: Enum, Default: "restart", Allowed: []string{"none", "restart"}, Status: Accepted, Note: "Config providers are not built yet.", Doc: "What happens when the value behind a config provider changes."},
 		),
+		avroTable(), // before the patterns that take any setting of a converter
 		convertTable(InConnector),
 		in(groupConvert,
 			Property{Name: "transforms", Type: List, Status: NotYet, Doc: "Names of the transforms that change records."},
@@ -57,15 +58,15 @@ func convertTable(place Place) []Property {
 		rows = append(rows,
 			Property{
 				Name: c, Type: Class, Doc: "Converter of the record's " + side.what + "; unset is " + jsonConverter + ".",
-				Note: "Other converters are not built yet. A connector's own converter takes none of its settings from the worker, as in Kafka Connect.",
+				Note: "For Avro: " + confluentConverter + " or " + apicurioConverter + ". Other converters are not built yet. A connector's own converter takes none of its settings from the worker, as in Kafka Connect.",
 			},
-			Property{Name: c + ".schemas.enable", Type: Bool, Default: "true", Doc: "Whether the JSON holds the schema beside the payload."},
-			Property{Name: c + ".replace.null.with.default", Type: Bool, Default: "true", Doc: "Whether a NULL in a column with a default is written as that default."},
-			Property{Name: c + ".decimal.format", Type: Enum, Default: "BASE64", Allowed: []string{"BASE64", "NUMERIC"}, Doc: "How decimals stand in JSON."},
-			Property{Name: c + ".schemas.cache.size", Type: Number, Default: "1000", Max: milliMax, Status: Accepted, Note: "A schema is rendered once a table version.", Doc: "Size of a cache of schemas."},
+			Property{Name: c + ".schemas.enable", Of: OfJSON, Type: Bool, Default: "true", Doc: "Whether the JSON holds the schema beside the payload."},
+			Property{Name: c + ".replace.null.with.default", Of: OfJSON, Type: Bool, Default: "true", Doc: "Whether a NULL in a column with a default is written as that default."},
+			Property{Name: c + ".decimal.format", Of: OfJSON, Type: Enum, Default: "BASE64", Allowed: []string{"BASE64", "NUMERIC"}, Doc: "How decimals stand in JSON."},
+			Property{Name: c + ".schemas.cache.size", Of: OfJSON, Type: Number, Default: "1000", Max: milliMax, Status: Accepted, Note: "A schema is rendered once a table version.", Doc: "Size of a cache of schemas."},
 			Property{Name: c + ".plugin.version", Type: Text, Status: Accepted, Note: "There is one version in this program.", Doc: "Version of the converter."},
-			Property{Name: c + ".schema.content", Type: Text, Status: NotYet, Doc: "A schema that stands outside of the records."},
-			Property{Name: c + ".<setting>", Type: Text, Status: Accepted, Note: "JsonConverter does not know it.", Doc: "A setting of another converter."},
+			Property{Name: c + ".schema.content", Of: OfJSON, Type: Text, Status: NotYet, Doc: "A schema that stands outside of the records."},
+			Property{Name: c + ".<setting>", Of: OfJSON, Type: Text, Status: Accepted, Note: "JsonConverter does not know it.", Doc: "A setting of another converter."},
 		)
 	}
 	rows = append(rows,

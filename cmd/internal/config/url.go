@@ -93,7 +93,7 @@ func ParseURL(raw string, env func(string) string) (*Connector, []Warning, error
 		}
 		set("table.include.list", strings.Join(parts, ","))
 	}
-	known := newTable(InConnector)
+	known := tableOf(InConnector)
 	for _, k := range slices.Sorted(maps.Keys(query)) {
 		if known.find(k) == nil {
 			text := fmt.Sprintf("%s is unknown; known are tables, ssl, prefix, server_id and the properties of a connector", k)

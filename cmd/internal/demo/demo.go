@@ -43,14 +43,15 @@ var Key = offset.Key{Connector: "demo", Server: "demo"}
 type Worker func(ctx context.Context, broker, binlogFile, offsetFile string, pauseAfter int) *exec.Cmd
 
 // Run runs the demo and returns when it has ended, within seconds. It returns an error if a record is lost, repeated or
-// out of order, so that the demo proves what it says.
-func Run(ctx context.Context, out io.Writer, worker Worker, openStore func(path string) (offset.Store, error)) error {
+// out of order, so that the demo proves what it says. The URL of a schema registry says that the worker writes Avro with
+// schemas registered there; "": JSON.
+func Run(ctx context.Context, out io.Writer, worker Worker, openStore func(path string) (offset.Store, error), registry string) error {
 	dir, err := os.MkdirTemp("", "tidemark-demo-")
 	if err != nil {
 		return fmt.Errorf("the demo needs a folder for its files in %s, which TMPDIR chooses: %w", os.TempDir(), err)
 	}
 	defer os.RemoveAll(dir)
-	d := &demo{out: out, worker: worker, openStore: openStore, binlogFile: filepath.Join(dir, binlogName), offsetFile: filepath.Join(dir, "offsets.dat")}
+	d := &demo{registry: registry, out: out, worker: worker, openStore: openStore, binlogFile: filepath.Join(dir, binlogName), offsetFile: filepath.Join(dir, "offsets.dat")}
 	if err := os.WriteFile(d.binlogFile, recorded, 0o600); err != nil {
 		return err
 	}
@@ -66,6 +67,11 @@ func Run(ctx context.Context, out io.Writer, worker Worker, openStore func(path 
 		return err
 	}
 	defer d.consumer.Close()
+	if registry != "" {
+		if d.avro, err = newAvroReader(registry); err != nil {
+			return err
+		}
+	}
 	return d.run(ctx)
 }
 
@@ -75,7 +81,9 @@ type demo struct {
 	openStore                      func(string) (offset.Store, error)
 	broker, binlogFile, offsetFile string
 	consumer                       *kgo.Client
-	seen                           []change // every record of the topics, as they came
+	registry                       string      // "": records are JSON
+	avro                           *avroReader // nil: records are JSON
+	seen                           []change    // every record of the topics, as they came
 }
 
 // change is what the demo shows and checks of one record.
@@ -97,6 +105,9 @@ func (d *demo) run(ctx context.Context) error {
 Embedded here: a Kafka broker (franz-go's kfake, in this process, on %s) and a binlog that a MySQL 9.7 server wrote.
 The rest is what runs in production: reader, encoder, producer, offset file. It is slowed down so that you can watch.
 `, d.broker)
+	if d.registry != "" {
+		d.say("Records are Avro. Their schemas are in the registry at %s; they are shown here as a consumer reads them.\n", d.registry)
+	}
 
 	first, err := d.start(ctx, killAfter)
 	if err != nil {
@@ -197,7 +208,7 @@ func (d *demo) poll(ctx context.Context) error {
 	}
 	var failed error
 	fetches.EachRecord(func(r *kgo.Record) {
-		c, err := parse(r)
+		c, err := d.parse(ctx, r)
 		if err != nil {
 			failed = err
 			return
@@ -220,23 +231,35 @@ func (d *demo) show(c change) {
 }
 
 // parse reads a record of the demo's topics.
-func parse(r *kgo.Record) (change, error) {
-	c := change{topic: r.Topic, key: string(r.Key)}
+func (d *demo) parse(ctx context.Context, r *kgo.Record) (change, error) {
+	key, err := d.avro.text(ctx, r.Key)
+	if err != nil {
+		return change{}, err
+	}
+	c := change{topic: r.Topic, key: string(key)}
 	if r.Value == nil {
 		return c, nil
+	}
+	text, err := d.avro.text(ctx, r.Value)
+	if err != nil {
+		return c, err
 	}
 	var v struct {
 		Before, After json.RawMessage
 		Op            string
 		Source        struct {
-			File, GTID string
-			Pos, Row   int64
+			File     string
+			GTID     json.RawMessage
+			Pos, Row int64
 		}
 	}
-	if err := json.Unmarshal(r.Value, &v); err != nil {
+	if err := json.Unmarshal(text, &v); err != nil {
 		return c, fmt.Errorf("record %d of %s is not an event: %w", r.Offset, r.Topic, err)
 	}
-	c.op, c.before, c.after, c.gtid = v.Op, string(v.Before), string(v.After), v.Source.GTID
+	if err := json.Unmarshal(branch(v.Source.GTID), &c.gtid); err != nil {
+		return c, fmt.Errorf("record %d of %s has no GTID: %w", r.Offset, r.Topic, err)
+	}
+	c.op, c.before, c.after = v.Op, string(branch(v.Before)), string(branch(v.After))
 	c.coordinate = fmt.Sprintf("%s:%d:%d", v.Source.File, v.Source.Pos, v.Source.Row)
 	return c, nil
 }

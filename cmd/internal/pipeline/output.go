@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -19,6 +20,10 @@ type Output struct {
 	// SchemaChange makes what a DDL statement did durable; it blocks until it is. Nothing behind the statement is
 	// delivered before (I11). Nil: nobody keeps it.
 	SchemaChange func(ctx context.Context, ev *binlog.SchemaChange) error
+
+	// Schema gets the id of a schema that a record needs; it blocks until there is one, and the record and all behind it
+	// wait. Nil: the emitter never asks.
+	Schema func(ctx context.Context, needed *emitter.SchemaNeeded) error
 
 	Heartbeat time.Duration             // between two heartbeat records; 0: none
 	Beat      func(ctx context.Context) // runs heartbeat.action.query; it does not block. Nil: none
@@ -69,19 +74,16 @@ func (o *Output) rows(ctx context.Context, event *binlog.Rows) error {
 		return err
 	}
 	silent := false // the last row gave no record
+	row := func(b *emitter.Batch) error { return o.Emitter.Row(b, event) }
 	for event.Next() {
-		batch, err := o.Delivery.Batch(ctx)
-		if err != nil {
+		added, err := o.encode(ctx, row)
+		var bad *unwritable
+		if errors.As(err, &bad) && o.SkipRows != nil {
+			o.SkipRows(bad.error)
+		} else if err != nil {
 			return err
 		}
-		before := len(batch.Records)
-		if err := o.Emitter.Row(batch, event); err != nil {
-			if o.SkipRows == nil {
-				return err
-			}
-			o.SkipRows(err)
-		}
-		silent = len(batch.Records) == before && !event.Covered()
+		silent = added == 0 && !event.Covered()
 	}
 	covered := event.Covered() // what lies before the stored offset is not to be announced
 	if err := event.Err(); err != nil {
@@ -99,15 +101,41 @@ func (o *Output) rows(ctx context.Context, event *binlog.Rows) error {
 
 // records delivers what encode appends.
 func (o *Output) records(ctx context.Context, encode func(*emitter.Batch) error) error {
-	batch, err := o.Delivery.Batch(ctx)
-	if err != nil {
-		return err
-	}
-	if err := encode(batch); err != nil {
+	if _, err := o.encode(ctx, encode); err != nil {
 		return err
 	}
 	return o.Delivery.Deliver(ctx)
 }
+
+// encode has records appended, and says how many. A schema that has no id yet is asked for before they are.
+func (o *Output) encode(ctx context.Context, encode func(*emitter.Batch) error) (int, error) {
+	for {
+		batch, err := o.Delivery.Batch(ctx)
+		if err != nil {
+			return 0, err
+		}
+		before := len(batch.Records)
+		err = encode(batch)
+		if err == nil {
+			return len(batch.Records) - before, nil
+		}
+		var needed *emitter.SchemaNeeded
+		if !errors.As(err, &needed) || o.Schema == nil {
+			return 0, &unwritable{err}
+		}
+		if err := o.Delivery.Deliver(ctx); err != nil { // what comes before does not wait for the registry
+			return 0, err
+		}
+		if err := o.Schema(ctx, needed); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// unwritable is the emitter's error about what cannot become a record, as opposed to one of delivery or registry.
+type unwritable struct{ error }
+
+func (u *unwritable) Unwrap() error { return u.error }
 
 // boundary announces that an offset holds once everything before it is acknowledged.
 func (o *Output) boundary(ctx context.Context, after offset.Offset) error {

@@ -29,7 +29,8 @@ type Pipeline struct {
 	// Transient says whether waiting can heal an error of Open or of the source.
 	Transient func(error) bool
 
-	SchemaChange func(ctx context.Context, ev *binlog.SchemaChange) error // [Output.SchemaChange]
+	SchemaChange func(ctx context.Context, ev *binlog.SchemaChange) error      // [Output.SchemaChange]
+	Schema       func(ctx context.Context, needed *emitter.SchemaNeeded) error // [Output.Schema]
 
 	Emitter *emitter.Emitter
 	Store   offset.Store // shared with other pipelines
@@ -140,7 +141,10 @@ func (p *Pipeline) stream(ctx context.Context, source binlog.Source, delivery em
 			cancel(err)
 		}
 	}()
-	out := Output{Emitter: p.Emitter, Delivery: delivery, Heartbeat: p.Heartbeat, Beat: p.Beat, SkipRows: p.SkipRows, beat: time.Now()}
+	out := Output{
+		Emitter: p.Emitter, Delivery: delivery, Schema: p.Schema, Heartbeat: p.Heartbeat, Beat: p.Beat, SkipRows: p.SkipRows,
+		beat: time.Now(),
+	}
 	if p.SchemaChange != nil {
 		out.SchemaChange = func(ctx context.Context, ev *binlog.SchemaChange) error {
 			if err := p.saveBefore(ctx, ev, delivery, saver); err != nil {

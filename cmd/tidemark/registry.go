@@ -1,0 +1,287 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tidemark-cdc/tidemark/binlog"
+	"github.com/tidemark-cdc/tidemark/cmd/internal/config"
+	"github.com/tidemark-cdc/tidemark/emitter"
+	"github.com/tidemark-cdc/tidemark/emitter/registry"
+	"github.com/tidemark-cdc/tidemark/schema"
+	"github.com/tidemark-cdc/tidemark/schema/avro"
+)
+
+// registries are the schema registries of a connector's converters; nil is that of a connector without any.
+type registries struct {
+	key, value *registry.Client // the same one if both converters say the same; nil: the converter needs none
+	altered    map[schema.TableName]alteration
+	log        *zap.Logger
+}
+
+// alteration is the last DDL statement that changed a table, as far as it is known.
+type alteration struct {
+	where, statement string
+}
+
+// openRegistries makes the clients of a connector's registries. It asks them nothing.
+func openRegistries(c *config.Connector, log *zap.Logger) (*registries, error) {
+	r := &registries{log: log}
+	var err error
+	if c.Key.Avro != nil {
+		if r.key, err = openRegistry("key.converter", c.Key.Avro, log); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case c.Value.Avro == nil:
+	case r.key != nil && reflect.DeepEqual(sameRegistry(c.Key.Avro), sameRegistry(c.Value.Avro)):
+		r.value = r.key
+	default:
+		if r.value, err = openRegistry("value.converter", c.Value.Avro, log); err != nil {
+			r.close()
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// sameRegistry is what two converters must have in common to share a client.
+func sameRegistry(a *config.Avro) config.Avro {
+	s := *a
+	s.Strategy, s.IgnoreDefaults, s.NoMeta, s.Scrub, s.Wide = "", false, false, false, false
+	return s
+}
+
+func openRegistry(converter string, a *config.Avro, log *zap.Logger) (*registry.Client, error) {
+	tls, err := a.TLSConfig()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", converter, err)
+	}
+	cfg := registry.Config{
+		URLs: a.URLs, User: a.User, Password: a.Password.Reveal(), Token: a.Token.Reveal(), TLS: tls, Proxy: a.Proxy,
+		AutoRegister: a.AutoRegister, UseLatest: a.UseLatest, LatestStrict: a.LatestStrict, Normalize: a.Normalize,
+		ConnectTimeout: a.ConnectTimeout, ReadTimeout: a.ReadTimeout,
+		Group: a.Group, FindLatest: a.FindLatest, Log: log,
+	}
+	switch {
+	case a.LikeConfluent:
+		cfg.UseLatest = a.FindLatest
+	case a.Apicurio:
+		cfg.API = registry.Apicurio
+		if a.ContentID {
+			cfg.IDs = registry.ContentID
+		}
+	}
+	client, err := registry.New(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", converter, err)
+	}
+	return client, nil
+}
+
+func (r *registries) close() {
+	if r.key != nil {
+		r.key.Close()
+	}
+	if r.value != nil && r.value != r.key {
+		r.value.Close()
+	}
+}
+
+// client is the registry of a record's key or value.
+func (r *registries) client(key bool) *registry.Client {
+	if key {
+		return r.key
+	}
+	return r.value
+}
+
+// avroConverter is the emitter's configuration for a converter; nil for JSON. Without registries nothing can be written:
+// schemas can be asked for only.
+func (r *registries) avroConverter(a *config.Avro, key bool) *emitter.Avro {
+	if a == nil {
+		return nil
+	}
+	subject := registry.TopicName(key)
+	switch a.Strategy {
+	case "record":
+		subject = registry.RecordName
+	case "topic-record":
+		subject = registry.TopicRecordName
+	}
+	converter := &emitter.Avro{Text: avro.Options{NoMeta: a.NoMeta, Scrub: a.Scrub}, Subject: subject, Wide: a.Wide, IDs: noIDs{}}
+	if r != nil && r.client(key) != nil {
+		converter.IDs = r.client(key)
+	}
+	return converter
+}
+
+// noIDs is in the place of a registry where nobody writes records.
+type noIDs struct{}
+
+func (noIDs) ID(string, string) (int64, bool) { return 0, false }
+
+// resolve gets the id of a schema: [pipeline.Output.Schema].
+func (r *registries) resolve(ctx context.Context, n *emitter.SchemaNeeded) error {
+	client := r.client(n.Key)
+	err := client.Resolve(ctx, registrySchema(n))
+	var refused *registry.Refused
+	if !errors.As(err, &refused) || !refused.Incompatible() {
+		if err != nil && n.Table.Table != "" {
+			return fmt.Errorf("table %s.%s: %w", n.Table.Database, n.Table.Table, err)
+		}
+		return err
+	}
+	return &incompatible{needed: n, refused: refused, change: r.altered[n.Table], columns: r.differences(ctx, n)}
+}
+
+func registrySchema(n *emitter.SchemaNeeded) registry.Schema {
+	return registry.Schema{Subject: n.Subject, Text: n.Text, Record: n.Record, Topic: n.Topic}
+}
+
+// differences names what makes a schema incompatible with the newest one of its subject, since no registry says it in
+// terms of columns.
+func (r *registries) differences(ctx context.Context, n *emitter.SchemaNeeded) []avro.Change {
+	text, _, err := r.client(n.Key).Latest(ctx, n.Subject)
+	if err != nil {
+		r.log.Warn("the newest schema of the subject could not be read to compare it", zap.String("subject", n.Subject), zap.Error(err))
+		return nil
+	}
+	changes, err := avro.Compare(text, n.Text)
+	if err != nil {
+		r.log.Warn("the newest schema of the subject could not be compared", zap.String("subject", n.Subject), zap.Error(err))
+	}
+	// Most registries ask for BACKWARD, so what breaks that is most likely the cause.
+	for _, breaks := range []func(avro.Change) bool{
+		func(c avro.Change) bool { return c.Backward },
+		func(c avro.Change) bool { return c.Forward },
+	} {
+		if slices.ContainsFunc(changes, breaks) {
+			return slices.DeleteFunc(changes, func(c avro.Change) bool { return !breaks(c) })
+		}
+	}
+	return changes
+}
+
+// incompatible says why a registry's refusal stops the stream, and what can be done.
+type incompatible struct {
+	needed  *emitter.SchemaNeeded
+	refused *registry.Refused
+	change  alteration
+	columns []avro.Change
+}
+
+func (e *incompatible) Error() string {
+	var b strings.Builder
+	n := e.needed
+	if n.Table.Table != "" {
+		fmt.Fprintf(&b, "table %s.%s: ", n.Table.Database, n.Table.Table)
+	} else {
+		fmt.Fprintf(&b, "topic %s: ", n.Topic)
+	}
+	fmt.Fprintf(&b, "the registry refuses the new schema of subject %s as incompatible with an earlier one", n.Subject)
+	for i, c := range e.columns {
+		b.WriteString(map[bool]string{true: ": ", false: ", "}[i == 0])
+		if c.Column != "" {
+			fmt.Fprintf(&b, "column %s %s", c.Column, c.What)
+		} else {
+			fmt.Fprintf(&b, "%s %s", c.Field, c.What)
+		}
+	}
+	if e.change.statement != "" {
+		fmt.Fprintf(&b, ". The table was changed last, at %s, by: %s", e.change.where, e.change.statement)
+	}
+	b.WriteString(". The stream stops before the first record with it, since leaving that out would lose it; nothing is lost. Ways out: ")
+	b.WriteString(e.refused.Advice)
+	if n.Table.Table != "" && !n.Key {
+		b.WriteString("; or leave the column out (column.exclude.list) and start again")
+	}
+	fmt.Fprintf(&b, ". The stream then goes on where it stopped. The registry at %s says (HTTP %d): %s", e.refused.URL, e.refused.Status, e.refused.Reason)
+	return b.String()
+}
+
+func (e *incompatible) Unwrap() error { return e.refused }
+
+// changed notes what a statement has changed, for messages.
+func (r *registries) changed(ev *binlog.SchemaChange) {
+	for i := range ev.Tables {
+		r.note(&ev.Tables[i], func(*schema.StoredVersion) bool { return true })
+	}
+}
+
+// note remembers the last statement of a table in the schema store that reached says holds.
+func (r *registries) note(t *schema.StoredTable, reached func(*schema.StoredVersion) bool) {
+	if r == nil {
+		return
+	}
+	for i := range t.Versions {
+		if v := &t.Versions[i]; t.Table != "" && v.Statement != "" && reached(v) {
+			if r.altered == nil {
+				r.altered = make(map[schema.TableName]alteration)
+			}
+			r.altered[schema.TableName{Database: t.Database, Table: t.Table}] = alteration{fmt.Sprintf("%s:%d", v.File, v.Pos), v.Statement}
+		}
+	}
+}
+
+// lookup asks in the background for the schemas of the tables that are known at the start, so that the first record of
+// each does not wait for an answer. It registers nothing.
+func (r *registries) lookup(ctx context.Context, em *emitter.Emitter, captured func(database, table string) bool, catalog *schema.Catalog) {
+	if r == nil || r.key == nil && r.value == nil {
+		return
+	}
+	var keys, values []registry.Schema
+	for _, database := range catalog.Databases() {
+		for _, table := range catalog.Tables(database) {
+			def := catalog.Definition(database, table)
+			if def == nil || !captured(database, table) {
+				continue
+			}
+			needed, err := em.Needed(def)
+			if err != nil {
+				continue // its first row says it, with a position
+			}
+			for i := range needed {
+				if s := registrySchema(&needed[i]); needed[i].Key && r.key != r.value {
+					keys = append(keys, s)
+				} else {
+					values = append(values, s)
+				}
+			}
+		}
+	}
+	ask := func(client *registry.Client, schemas []registry.Schema) {
+		ctx, cancel := context.WithTimeout(ctx, lookupTime)
+		defer cancel()
+		client.Lookup(ctx, schemas)
+	}
+	if len(keys) > 0 {
+		go ask(r.key, keys)
+	}
+	if len(values) > 0 {
+		go ask(r.value, values)
+	}
+}
+
+// lookupTime is how long the lookups at a start may take: a registry that hangs is none that helps.
+const lookupTime = 30 * time.Second
+
+// text makes text of a connector's keys or values; nil if they are text.
+func (r *registries) text(c *config.Connector, key bool) *avroText {
+	converter := c.Value.Avro
+	if key {
+		converter = c.Key.Avro
+	}
+	if converter == nil {
+		return nil
+	}
+	return newAvroText(r.client(key), converter.Wide)
+}
