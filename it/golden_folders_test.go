@@ -28,7 +28,7 @@ const (
 
 const (
 	ofSnapshots  = "snapshot records belong to snapshots"
-	ofAvro       = "Avro belongs to the Avro converter"
+	ofAvro       = "TestGoldenAvro compares it"
 	ofTransforms = "transforms belong to transforms"
 )
 
