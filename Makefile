@@ -1,5 +1,5 @@
-# Everything is made here; "make help" lists what. Needed: Go, Java, Maven. The tests with real servers need a Docker engine as
-# well, and install and start one when run as root on Debian.
+# Everything is made here; "make help" lists what. Needed: Go, a JDK, Maven, Python. The tests with real servers need a Docker
+# engine as well, and install and start one when run as root on Debian.
 
 GO ?= go
 
@@ -34,9 +34,10 @@ it: images ## Run only the tests with real servers, a real Debezium among them.
 	$(GO) test -timeout 25m -count 1 -v ./it
 	$(GO) test -timeout 10m -count 1 -v ./it/differential
 
-images: ## Make sure of a Docker engine, the images of MySQL, MariaDB and Kafka and the jars of Debezium.
+images: ## Make sure of a Docker engine, the images of MySQL, MariaDB and Kafka, the jars of Debezium and a schema registry, consumers.
 	@it/images/engine
-	@$(MAKE) --no-print-directory -j5 image/mysql image/kafka image/connect image/mariadb-10.11 image/mariadb-11.8
+	@$(MAKE) --no-print-directory -j8 image/mysql image/kafka image/connect image/mariadb-10.11 image/mariadb-11.8 \
+		image/avro-java image/avro-python image/apicurio
 
 image/mariadb-%:
 	@it/images/mariadb $* >/dev/null

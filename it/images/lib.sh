@@ -7,6 +7,10 @@ KAFKA_VERSION=4.3.1
 KAFKA_IMAGE=apache/kafka:$KAFKA_VERSION
 DEBEZIUM_VERSION=3.6.1.Final
 SLF4J_VERSION=1.7.36
+APICURIO_VERSION=2.4.2.Final     # the newest registry whose published jars make a whole one
+APICURIO_CONVERTER_VERSION=2.6.13.Final
+FASTAVRO_VERSION=1.13.1
+CONFLUENT_KAFKA_VERSION=2.16.1
 
 # What takes long to make and does not change is kept here, by version, for all clones of one user.
 CACHE=${TIDEMARK_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tidemark}
