@@ -101,7 +101,7 @@ func demoWorker(ctx context.Context, broker, binlogFile, offsetFile string, paus
 	c := &config.Connector{Name: demo.Key.Connector}
 	c.Key.ReplaceNullWithDefault, c.Value.ReplaceNullWithDefault = true, true
 	(&registryFlag{value: registry}).use(c, registry)
-	regs, err := openRegistries(c, log)
+	regs, err := openRegistries(c, false, log)
 	if err != nil {
 		return err
 	}

@@ -31,12 +31,13 @@ type alteration struct {
 	where, statement string
 }
 
-// openRegistries makes the clients of a connector's registries. It asks them nothing.
-func openRegistries(c *config.Connector, log *zap.Logger) (*registries, error) {
+// openRegistries makes the clients of a connector's registries. It asks them nothing. texts says that records are to be read
+// here, too.
+func openRegistries(c *config.Connector, texts bool, log *zap.Logger) (*registries, error) {
 	r := &registries{log: log}
 	var err error
 	if c.Key.Avro != nil {
-		if r.key, err = openRegistry("key.converter", c.Key.Avro, log); err != nil {
+		if r.key, err = openRegistry("key.converter", c.Key.Avro, texts, log); err != nil {
 			return nil, err
 		}
 	}
@@ -45,7 +46,7 @@ func openRegistries(c *config.Connector, log *zap.Logger) (*registries, error) {
 	case r.key != nil && reflect.DeepEqual(sameRegistry(c.Key.Avro), sameRegistry(c.Value.Avro)):
 		r.value = r.key
 	default:
-		if r.value, err = openRegistry("value.converter", c.Value.Avro, log); err != nil {
+		if r.value, err = openRegistry("value.converter", c.Value.Avro, texts, log); err != nil {
 			r.close()
 			return nil, err
 		}
@@ -60,7 +61,7 @@ func sameRegistry(a *config.Avro) config.Avro {
 	return s
 }
 
-func openRegistry(converter string, a *config.Avro, log *zap.Logger) (*registry.Client, error) {
+func openRegistry(converter string, a *config.Avro, texts bool, log *zap.Logger) (*registry.Client, error) {
 	tls, err := a.TLSConfig()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", converter, err)
@@ -69,7 +70,7 @@ func openRegistry(converter string, a *config.Avro, log *zap.Logger) (*registry.
 		URLs: a.URLs, User: a.User, Password: a.Password.Reveal(), Token: a.Token.Reveal(), TLS: tls, Proxy: a.Proxy,
 		AutoRegister: a.AutoRegister, UseLatest: a.UseLatest, LatestStrict: a.LatestStrict, Normalize: a.Normalize,
 		ConnectTimeout: a.ConnectTimeout, ReadTimeout: a.ReadTimeout,
-		Group: a.Group, FindLatest: a.FindLatest, Log: log,
+		Group: a.Group, FindLatest: a.FindLatest, KeepTexts: texts, Log: log,
 	}
 	switch {
 	case a.LikeConfluent:

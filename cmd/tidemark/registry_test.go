@@ -36,7 +36,7 @@ func TestIncompatibleSchema(t *testing.T) {
 	defer server.Close()
 	c := &config.Connector{FieldNames: "none"}
 	c.UseAvro(server.URL)
-	regs, err := openRegistries(c, zap.NewNop())
+	regs, err := openRegistries(c, false, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

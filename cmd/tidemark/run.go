@@ -152,7 +152,7 @@ func topicGroups(c *config.Connector) []kafka.TopicGroup {
 
 // runConnector streams one connector until ctx is done.
 func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, store offset.Store, definitions schema.Store, log *zap.Logger) error {
-	regs, err := openRegistries(c, log)
+	regs, err := openRegistries(c, false, log)
 	if err != nil {
 		return err
 	}

@@ -143,7 +143,7 @@ func tailRegistries(c *config.Connector, flag *registryFlag, log *zap.Logger) (*
 		return nil, nil, err
 	}
 	flag.use(c, url)
-	regs, err := openRegistries(c, log)
+	regs, err := openRegistries(c, true, log)
 	if err != nil {
 		closeEmbedded()
 		return nil, nil, err

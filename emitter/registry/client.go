@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"net/http"
 	"sync"
@@ -45,7 +46,13 @@ type latest struct {
 	text    string
 }
 
-type cacheKey struct{ subject, text string }
+// cacheKey is a schema of a subject: thousands of texts of several kilobytes each need not be kept to be told apart.
+type cacheKey struct {
+	subject string
+	text    [sha256.Size]byte
+}
+
+func keyOf(subject, text string) cacheKey { return cacheKey{subject, sha256.Sum256([]byte(text))} }
 
 // Client knows the ids of schemas and asks a registry for those that it does not know yet. It is safe for concurrent use.
 // Ids are kept for its life: they never change.
@@ -126,11 +133,12 @@ func newProtocol(cfg *Config, i instance, web *http.Client) (protocol, error) {
 func (c *Client) ID(subject, text string) (id int64, ok bool) {
 	c.cache.RLock()
 	defer c.cache.RUnlock()
-	id, ok = c.cache.ids[cacheKey{subject, text}]
+	id, ok = c.cache.ids[keyOf(subject, text)]
 	return id, ok
 }
 
-// Text returns the text of the schema that was asked for when id became known. It makes no request.
+// Text returns the text of the schema that was asked for when id became known; never without Config.KeepTexts. It makes no
+// request.
 func (c *Client) Text(id int64) (text string, ok bool) {
 	c.cache.RLock()
 	defer c.cache.RUnlock()
@@ -141,8 +149,8 @@ func (c *Client) Text(id int64) (text string, ok bool) {
 func (c *Client) keep(s Schema, id int64) {
 	c.cache.Lock()
 	defer c.cache.Unlock()
-	c.cache.ids[cacheKey{s.Subject, s.Text}] = id
-	if _, there := c.cache.texts[id]; !there {
+	c.cache.ids[keyOf(s.Subject, s.Text)] = id
+	if _, there := c.cache.texts[id]; !there && c.cfg.KeepTexts {
 		c.cache.texts[id] = s.Text
 	}
 }

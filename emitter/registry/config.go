@@ -57,6 +57,8 @@ type Config struct {
 
 	Normalize bool // Confluent: the registry brings schemas into a normal form before it compares them
 
+	KeepTexts bool // for [Client.Text]
+
 	ConnectTimeout time.Duration // of a connection, TLS included; 0: one minute
 	ReadTimeout    time.Duration // of an answer once there is a connection; 0: one minute
 

@@ -16,7 +16,9 @@ import (
 
 func TestResolveAsksOnce(t *testing.T) {
 	s, fake := fake(t)
-	c, logs := client(t, auto(s.url))
+	cfg := auto(s.url)
+	cfg.KeepTexts = true
+	c, logs := client(t, cfg)
 	if _, ok := c.ID("p.d.t-value", valueText); ok {
 		t.Fatal("an id before any request")
 	}
@@ -518,7 +520,9 @@ func TestLookupEndsWithItsContext(t *testing.T) {
 // TestConcurrentUse is for the race detector.
 func TestConcurrentUse(t *testing.T) {
 	s, _ := fake(t)
-	c, _ := client(t, auto(s.url))
+	cfg := auto(s.url)
+	cfg.KeepTexts = true
+	c, _ := client(t, cfg)
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
