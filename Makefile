@@ -62,7 +62,7 @@ soak-chaos: images ## Kill Tidemark thirty times under load, with each kind of s
 soak-bigtx: images ## Read one transaction of a million rows over a SIGTERM in its middle.
 	TIDEMARK_IT_BIGTX=1000000 $(GO) test -timeout 30m -count 1 -v -run 'TestBigTransaction' ./it
 
-soak-differential: images ## Compare 200,000 records of random SQL with a real Debezium's, from a new seed.
+soak-differential: images ## Compare 200,000 records of random SQL with a real Debezium's, in JSON and in Avro, from a new seed.
 	TIDEMARK_IT_EVENTS=$${TIDEMARK_IT_EVENTS:-200000} TIDEMARK_IT_SEED=$${TIDEMARK_IT_SEED:-random} $(GO) test -timeout 120m -count 1 -v ./it/differential
 
 clean: ## Remove what was built here (images and jars stay cached).

@@ -49,7 +49,18 @@ func TailConfig(m *MySQL, prefix string, more Properties) Properties {
 // StartTail starts tail from a place and waits until it reads.
 func StartTail(t testing.TB, config Properties, from string, environment ...string) *Tail {
 	t.Helper()
-	l := LaunchTail(t, config, from, environment...)
+	return LaunchTail(t, config, from, environment...).reading(t)
+}
+
+// StartAvroTail starts a tail that registers schemas in a registry with the interface of Confluent's.
+func StartAvroTail(t testing.TB, config Properties, from, registry string) *Tail {
+	t.Helper()
+	return launchTail(t, config, from, []string{"--registry", registry}, nil).reading(t)
+}
+
+// reading waits until tail reads.
+func (l *Tail) reading(t testing.TB) *Tail {
+	t.Helper()
 	eventually(t, 60*time.Second, "tail", func() error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -67,8 +78,13 @@ func StartTail(t testing.TB, config Properties, from string, environment ...stri
 // LaunchTail starts tail without waiting for it.
 func LaunchTail(t testing.TB, config Properties, from string, environment ...string) *Tail {
 	t.Helper()
+	return launchTail(t, config, from, nil, environment)
+}
+
+func launchTail(t testing.TB, config Properties, from string, flags, environment []string) *Tail {
+	t.Helper()
 	file := config.WriteConnector(t, filepath.Join(t.TempDir(), "connector.json"), "tail")
-	cmd := exec.Command(Binary(t), "tail", "--config", file, "--lenient", "--records", "--from", from)
+	cmd := exec.Command(Binary(t), append([]string{"tail", "--config", file, "--lenient", "--records", "--from", from}, flags...)...)
 	cmd.Env = append(cmd.Environ(), environment...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	l := &Tail{done: make(chan struct{})}

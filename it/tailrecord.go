@@ -13,6 +13,9 @@ type TailRecord struct {
 	Key     *string     `json:"key"`
 	Value   *string     `json:"value"`
 	Headers [][2]string `json:"headers"`
+	// Of records in Avro: the bytes, in base64; Key and Value are text then.
+	KeyBytes   []byte `json:"key_b64"`
+	ValueBytes []byte `json:"value_b64"`
 	// Ours: the text of the source offset. records.jsonl: the number in its partition.
 	Offset json.RawMessage `json:"offset"`
 
