@@ -47,6 +47,13 @@ func (e *SchemaNeeded) Error() string {
 		e.Record, part, e.Topic, e.Subject)
 }
 
+// UnusableSchema is the error for a schema that no record can be written with: Avro does not take a name in it, or its id
+// does not fit. It is about all rows of the table, so that leaving one out does not help.
+type UnusableSchema struct{ error }
+
+// Unwrap returns the cause.
+func (u *UnusableSchema) Unwrap() error { return u.error }
+
 // schema makes what a registry has to know of a schema. It does not check that Avro takes it, but for its names: those give
 // an [avro.NameError].
 func (a *Avro) schema(topic string, t *schema.Type, key bool, table schema.TableName) (SchemaNeeded, error) {

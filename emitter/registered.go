@@ -32,11 +32,19 @@ func (c *Converter) register(cfg *Config, topic string, t *schema.Type, key bool
 }
 
 // resolve sees to it that the id is in the prefix. It has no effect but that: a [SchemaNeeded] says that the id is not
-// known yet, any other error that the schema cannot be.
+// known yet, an [UnusableSchema] that it never helps.
 func (r *registered) resolve() error {
 	if r == nil || r.known {
 		return nil
 	}
+	err := r.find()
+	if _, needed := err.(*SchemaNeeded); err == nil || needed {
+		return err
+	}
+	return &UnusableSchema{err}
+}
+
+func (r *registered) find() error {
 	if r.need.Text == "" {
 		need, err := r.avro.schema(r.need.Topic, r.typ, r.need.Key, r.need.Table)
 		if err != nil {

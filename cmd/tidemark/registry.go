@@ -202,7 +202,8 @@ func (e *incompatible) Error() string {
 	}
 	b.WriteString(". The stream stops before the first record with it, since leaving that out would lose it; nothing is lost. Ways out: ")
 	b.WriteString(e.refused.Advice)
-	if n.Table.Table != "" && !n.Key {
+	added := func(c avro.Change) bool { return c.Column != "" && strings.HasPrefix(c.What, "added") }
+	if !n.Key && slices.ContainsFunc(e.columns, added) {
 		b.WriteString("; or leave the column out (column.exclude.list) and start again")
 	}
 	fmt.Fprintf(&b, ". The stream then goes on where it stopped. The registry at %s says (HTTP %d): %s", e.refused.URL, e.refused.Status, e.refused.Reason)

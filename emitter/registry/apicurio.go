@@ -22,6 +22,7 @@ type apicurio struct {
 	user, password, token string
 	group                 string
 	ids                   IDKind
+	exact                 bool // what is only like a text is not taken for it
 	web                   *http.Client
 }
 
@@ -56,7 +57,8 @@ func (a *apicurio) register(ctx context.Context, subject, text string) (int64, e
 	return m.id(a.ids)
 }
 
-// lookup looks for the text, then as the converter does for its canonical form. In that the fields of the outermost
+// lookup looks for the text, then, unless schemas are registered, as the converter does for its canonical form: where they
+// are, the id must be the one that registering gives. In the canonical form the fields of the outermost
 // record are sorted by name, so it may find a schema whose bytes are others than ours.
 func (a *apicurio) lookup(ctx context.Context, subject, text string) (int64, error) {
 	if err := artifactName(subject); err != nil {
@@ -68,7 +70,7 @@ func (a *apicurio) lookup(ctx context.Context, subject, text string) (int64, err
 	if err == nil {
 		return m.id(a.ids)
 	}
-	if got, ok := errors.AsType[*answer](err); !ok || got.status != http.StatusNotFound {
+	if got, ok := errors.AsType[*answer](err); !ok || got.status != http.StatusNotFound || a.exact {
 		return 0, err
 	}
 	if again := a.post(ctx, path, "canonical=true", text, nil, &m); again != nil {

@@ -212,6 +212,13 @@ func TestApicurioLooksUp(t *testing.T) {
 		t.Errorf("id %d, want 102", id)
 	}
 
+	// Where schemas are registered the id is the one that registering gives, whether the lookup at the start comes first or not.
+	c, _ = client(t, Config{URLs: []string{s.url}, API: Apicurio, AutoRegister: true})
+	c.Lookup(t.Context(), []Schema{valueSchema()})
+	if id, ok := c.ID("p.d.t-value", valueText); ok {
+		t.Errorf("id %d of a text that is only like it", id)
+	}
+
 	// The very text comes before what is only like it.
 	store.add("default", "p.d.t-value", valueText, "AVRO")
 	store.add("default", "p.d.t-value", strings.ReplaceAll(valueText, ",", ",  "), "AVRO")

@@ -86,12 +86,6 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.ConnectTimeout == 0 {
-		cfg.ConnectTimeout = defaultTimeout
-	}
-	if cfg.ReadTimeout == 0 {
-		cfg.ReadTimeout = defaultTimeout
-	}
 	if cfg.Group == "" {
 		cfg.Group = "default"
 	}
@@ -108,7 +102,10 @@ func New(cfg Config) (*Client, error) {
 	c.outage.log = c.log
 	c.closed, c.close = context.WithCancelCause(context.Background())
 	c.cache.ids, c.cache.texts = map[cacheKey]int64{}, map[int64]string{}
-	web := &http.Client{Transport: bounded{c.transport}, Timeout: cfg.ConnectTimeout + cfg.ReadTimeout}
+	web := &http.Client{Transport: bounded{c.transport}}
+	if cfg.ConnectTimeout > 0 && cfg.ReadTimeout > 0 {
+		web.Timeout = max(cfg.ConnectTimeout+cfg.ReadTimeout, 0) // no limit if it is beyond what a Duration holds
+	}
 	for _, i := range instances {
 		p, err := newProtocol(&cfg, i, web)
 		if err != nil {
@@ -123,7 +120,7 @@ func newProtocol(cfg *Config, i instance, web *http.Client) (protocol, error) {
 	if cfg.API == Apicurio {
 		return &apicurio{
 			base: i.base, user: i.user, password: i.password, token: cfg.Token,
-			group: cfg.Group, ids: cfg.IDs, web: web,
+			group: cfg.Group, ids: cfg.IDs, exact: cfg.AutoRegister, web: web,
 		}, nil
 	}
 	return newConfluent(cfg, i, web)

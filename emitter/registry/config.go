@@ -30,8 +30,8 @@ const (
 	ContentID               // of a text, which several artifacts may share; the Confluent-compatible API of Apicurio has these
 )
 
-// defaultTimeout is that of Confluent's client.
-const defaultTimeout = time.Minute
+// idleTimeout is how long a connection that is not in use is kept.
+const idleTimeout = time.Minute
 
 // Config says where the registry is and how it is asked. It holds secrets, so it is not to be logged.
 type Config struct {
@@ -59,8 +59,8 @@ type Config struct {
 
 	KeepTexts bool // for [Client.Text]
 
-	ConnectTimeout time.Duration // of a connection, TLS included; 0: one minute
-	ReadTimeout    time.Duration // of an answer once there is a connection; 0: one minute
+	ConnectTimeout time.Duration // of a connection, TLS included; 0: no limit
+	ReadTimeout    time.Duration // of an answer once there is a connection; 0: no limit
 
 	API API
 

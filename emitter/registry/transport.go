@@ -33,7 +33,7 @@ func newTransport(cfg *Config) *http.Transport {
 		ResponseHeaderTimeout:  cfg.ReadTimeout,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		MaxIdleConnsPerHost:    lookups,
-		IdleConnTimeout:        defaultTimeout,
+		IdleConnTimeout:        idleTimeout,
 		DisableCompression:     true,
 	}
 	if cfg.Proxy != "" {

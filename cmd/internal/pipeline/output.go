@@ -119,6 +119,9 @@ func (o *Output) encode(ctx context.Context, encode func(*emitter.Batch) error) 
 		if err == nil {
 			return len(batch.Records) - before, nil
 		}
+		if _, unusable := errors.AsType[*emitter.UnusableSchema](err); unusable {
+			return 0, err // as when the registry refuses it
+		}
 		var needed *emitter.SchemaNeeded
 		if !errors.As(err, &needed) || o.Schema == nil {
 			return 0, &unwritable{err}

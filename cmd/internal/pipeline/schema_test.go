@@ -102,6 +102,25 @@ func TestRefusedSchemaStops(t *testing.T) {
 	}
 }
 
+// A schema that cannot be used ends the stream as a refused one does: every row of the table would be left out.
+func TestUnusableSchemaStops(t *testing.T) {
+	for table, known := range map[string]ids{
+		"a-b":  {},                             // no name for Avro
+		"wide": {"p.shop.wide-value": 1 << 40}, // no id of four bytes
+	} {
+		log := []string{}
+		out := avroOutput(t, known, &log)
+		out.Schema = func(context.Context, *emitter.SchemaNeeded) error {
+			t.Errorf("%s: asked for", table)
+			return errors.New("asked for")
+		}
+		out.SkipRows = func(err error) { t.Errorf("%s: skipped: %v", table, err) }
+		if err := out.Event(t.Context(), rowsOf(t, table, 2)); err == nil || len(log) > 0 {
+			t.Errorf("%s: %v, delivered %q", table, err, log)
+		}
+	}
+}
+
 // A stop ends the wait for a schema; nothing of the row is delivered.
 func TestWaitEndsWithTheStream(t *testing.T) {
 	log := []string{}
