@@ -51,8 +51,9 @@ func demoCommand() *cobra.Command {
 			}
 			defer closeRegistry()
 			worker := func(ctx context.Context, broker, binlogFile, offsetFile string, pauseAfter int) *exec.Cmd {
-				w := exec.CommandContext(ctx, self, "demo-worker", "--log-level", "warn", "--registry", url, broker, binlogFile, offsetFile, strconv.Itoa(pauseAfter))
+				w := exec.CommandContext(ctx, self, "demo-worker", "--log-level", "warn", broker, binlogFile, offsetFile, strconv.Itoa(pauseAfter))
 				w.Stdin, w.Stderr = hold, os.Stderr
+				w.Env = append(os.Environ(), demoRegistry+"="+url) // not an argument: others can see those
 				return w
 			}
 			err = demo.Run(cmd.Context(), cmd.OutOrStdout(), worker, func(path string) (offset.Store, error) {
@@ -68,10 +69,12 @@ func demoCommand() *cobra.Command {
 	return cmd
 }
 
+// demoRegistry is the variable by which the worker gets the registry's URL.
+const demoRegistry = "TIDEMARK_DEMO_REGISTRY"
+
 // demoWorkerCommand is the process that the demo starts and kills: the pipeline of run, over a binlog file.
 func demoWorkerCommand() *cobra.Command {
-	var flag registryFlag
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:    "demo-worker BROKER BINLOG OFFSETS PAUSE",
 		Hidden: true,
 		Args:   cobra.ExactArgs(4),
@@ -90,11 +93,9 @@ func demoWorkerCommand() *cobra.Command {
 				_, _ = io.Copy(io.Discard, os.Stdin)
 				cancel()
 			}()
-			return demoWorker(ctx, args[0], args[1], args[2], pause, flag.value, log)
+			return demoWorker(ctx, args[0], args[1], args[2], pause, os.Getenv(demoRegistry), log)
 		},
 	}
-	flag.add(cmd, "")
-	return cmd
 }
 
 func demoWorker(ctx context.Context, broker, binlogFile, offsetFile string, pauseAfter int, registry string, log *zap.Logger) error {

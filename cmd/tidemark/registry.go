@@ -136,9 +136,6 @@ func (r *registries) resolve(ctx context.Context, n *emitter.SchemaNeeded) error
 	err := client.Resolve(ctx, registrySchema(n))
 	var refused *registry.Refused
 	if !errors.As(err, &refused) || !refused.Incompatible() {
-		if err != nil && n.Table.Table != "" {
-			return fmt.Errorf("table %s.%s: %w", n.Table.Database, n.Table.Table, err)
-		}
 		return err
 	}
 	return &incompatible{needed: n, refused: refused, change: r.altered[n.Table], columns: r.differences(ctx, n)}

@@ -32,6 +32,18 @@ func (f *registryFlag) use(c *config.Connector, url string) {
 	}
 }
 
+// registeredAt is an Avro converter, nil if a is, that writes what a does but has its schemas in the embedded registry at url.
+func registeredAt(a *config.Avro, url string) *config.Avro {
+	if a == nil {
+		return nil
+	}
+	b := *a
+	b.URLs, b.User, b.Password, b.Token, b.SSL, b.Proxy = []string{url}, "", "", "", nil, ""
+	b.AutoRegister, b.UseLatest, b.FindLatest = true, false, false
+	b.LikeConfluent = b.Apicurio // the interface; the form of the records stays
+	return &b
+}
+
 func (f *registryFlag) embedded() bool {
 	return f.value == "embedded" || strings.HasPrefix(f.value, "embedded:")
 }

@@ -94,9 +94,6 @@ func tail(ctx context.Context, args []string, f tailFlags, overrideSchemas bool,
 	if overrideSchemas {
 		connector.Key.Schemas, connector.Value.Schemas = f.schemas, f.schemas
 	}
-	if f.registry.value == "" && (connector.Key.Avro != nil || connector.Value.Avro != nil) {
-		f.registry.value = "embedded"
-	}
 	regs, closeRegistries, err := tailRegistries(connector, &f.registry, log)
 	if err != nil {
 		return err
@@ -138,11 +135,19 @@ func tail(ctx context.Context, args []string, f tailFlags, overrideSchemas bool,
 // tailRegistries opens the flag's registry in place of those that the configuration names: for a look at events nothing is
 // to be registered there. What it returns closes it.
 func tailRegistries(c *config.Connector, flag *registryFlag, log *zap.Logger) (*registries, func(), error) {
+	unasked := flag.value == "" && (c.Key.Avro != nil || c.Value.Avro != nil)
+	if unasked {
+		flag = &registryFlag{value: "embedded"}
+	}
 	url, closeEmbedded, err := flag.open(log)
 	if err != nil {
 		return nil, nil, err
 	}
-	flag.use(c, url)
+	if unasked {
+		c.Key.Avro, c.Value.Avro = registeredAt(c.Key.Avro, url), registeredAt(c.Value.Avro, url)
+	} else {
+		flag.use(c, url)
+	}
 	regs, err := openRegistries(c, true, log)
 	if err != nil {
 		closeEmbedded()

@@ -12,8 +12,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidemark-cdc/tidemark/binlog"
+	"github.com/tidemark-cdc/tidemark/cmd/internal/config"
 	"github.com/tidemark-cdc/tidemark/cmd/internal/pipeline"
+	"github.com/tidemark-cdc/tidemark/emitter"
 	"github.com/tidemark-cdc/tidemark/offset"
+	"github.com/tidemark-cdc/tidemark/schema"
 )
 
 func TestTailRefuses(t *testing.T) {
@@ -53,5 +56,39 @@ func TestTailSaysThatTheServerClosed(t *testing.T) {
 	}
 	if err := printEvents(t.Context(), ended{fmt.Errorf("MySQL ended the binlog stream: %w", io.EOF)}, out); !errors.Is(err, io.EOF) {
 		t.Errorf("a closed stream: %v", err)
+	}
+}
+
+// Without --registry tail writes what the converters do, but registers nothing in their registries.
+func TestTailKeepsTheConverters(t *testing.T) {
+	log := zap.NewNop()
+	c := &config.Connector{Value: config.Converter{Avro: &config.Avro{
+		Apicurio: true, Wide: true, Strategy: config.TopicStrategy, URLs: []string{"http://r/apis/registry/v2"}, User: "u", Password: "p",
+	}}}
+	regs, end, err := tailRegistries(c, &registryFlag{}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	em, err := emitter.New(emitter.Config{Prefix: "p", Key: converter(&c.Key, regs, true), Value: converter(&c.Value, regs, false)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	w := bufio.NewWriter(&out)
+	p := &printed{printer: printer{form: printRecords, key: regs.text(c, true), value: regs.text(c, false)}, out: w}
+	table := &schema.Table{Database: "d", Name: "t", Key: []int{0}, Columns: []schema.Column{{Name: "id", Type: 3}}}
+	rows, err := binlog.NewRows(binlog.Info{File: "f.1", Pos: 4}, binlog.Create, table, offset.Offset{File: "f.1", Pos: 4}, []byte{0, 7, 0, 0, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (&pipeline.Output{Emitter: em, Delivery: p, Schema: regs.resolve}).Event(t.Context(), rows); err != nil {
+		t.Fatal(err)
+	}
+	w.Flush()
+	for _, want := range []string{`"key":"{\"id\":7}","value":`, `"value_schema_id":1,"value_b64":"AAAAAAAAAAAB`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %s in %s", want, out.String())
+		}
 	}
 }

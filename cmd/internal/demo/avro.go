@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/sr"
@@ -17,6 +18,16 @@ import (
 type avroReader struct {
 	client *sr.Client
 	codecs map[int]*avro.Codec
+}
+
+// withoutLogin is a URL for people to read.
+func withoutLogin(registry string) string {
+	u, err := url.Parse(registry)
+	if err != nil {
+		return "the URL given"
+	}
+	u.User = nil
+	return u.String()
 }
 
 func newAvroReader(registry string) (*avroReader, error) {

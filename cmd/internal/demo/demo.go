@@ -106,7 +106,7 @@ Embedded here: a Kafka broker (franz-go's kfake, in this process, on %s) and a b
 The rest is what runs in production: reader, encoder, producer, offset file. It is slowed down so that you can watch.
 `, d.broker)
 	if d.registry != "" {
-		d.say("Records are Avro. Their schemas are in the registry at %s; they are shown here as a consumer reads them.\n", d.registry)
+		d.say("Records are Avro. Their schemas are in the registry at %s; they are shown here as a consumer reads them.\n", withoutLogin(d.registry))
 	}
 
 	first, err := d.start(ctx, killAfter)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tidemark-cdc/tidemark/binlog"
@@ -129,8 +130,8 @@ func (o *Output) encode(ctx context.Context, encode func(*emitter.Batch) error) 
 		if err := o.Delivery.Deliver(ctx); err != nil { // what comes before does not wait for the registry
 			return 0, err
 		}
-		if err := o.Schema(ctx, needed); err != nil {
-			return 0, err
+		if failed := o.Schema(ctx, needed); failed != nil {
+			return 0, fmt.Errorf("%s: %w", strings.TrimSuffix(err.Error(), ": "+needed.Error()), failed) // the record's place
 		}
 	}
 }
