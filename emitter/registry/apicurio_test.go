@@ -269,7 +269,7 @@ func TestApicurioRefuses(t *testing.T) {
 	}{
 		{
 			"incompatible", 409, `{"causes":[{"description":"READER_FIELD_MISSING_DEFAULT_VALUE: n","context":"/fields/1"}],"message":"Incompatible artifact: p.d.t-value [AVRO], num of incompatible diffs: {1}","error_code":409,"name":"RuleViolationException"}`, true,
-			[]string{"Incompatible artifact: p.d.t-value", "READER_FIELD_MISSING_DEFAULT_VALUE: n at /fields/1", "HTTP 409", "/groups/g/artifacts/p.d.t-value/rules/COMPATIBILITY"},
+			[]string{"Incompatible artifact: p.d.t-value", "READER_FIELD_MISSING_DEFAULT_VALUE: n at /fields/1", "HTTP 409", `POST `, "/groups/g/artifacts/p.d.t-value/rules with"},
 		},
 		{"syntax", 409, `{"message":"Syntax violation for Avro artifact.","error_code":409,"name":"RuleViolationException"}`, false, []string{"Syntax violation"}},
 		{"other conflict", 409, `{"message":"Limit exceeded","error_code":409,"name":"LimitExceededException"}`, false, []string{"Limit exceeded"}},

@@ -138,7 +138,7 @@ func (c *Client) refused(asked request, subject, base string, a *answer) *Refuse
 			r.Advice += fmt.Sprintf("; with %s=false schemas are only looked up", c.names.auto)
 		}
 	case a.incompatible && c.cfg.API == Apicurio:
-		r.Advice = fmt.Sprintf("give the artifact a COMPATIBILITY rule that allows it (%s/groups/%s/artifacts/%s/rules/COMPATIBILITY) and start again",
+		r.Advice = fmt.Sprintf(`give the artifact a rule that allows it (POST %s/groups/%s/artifacts/%s/rules with {"type":"COMPATIBILITY","config":"FORWARD"} or another level; if it has such a rule, PUT to …/rules/COMPATIBILITY) and start again`,
 			base, url.PathEscape(c.cfg.Group), url.PathEscape(subject))
 	case a.incompatible: // Apicurio takes NONE for a subject as "the global level holds"
 		r.Advice = fmt.Sprintf(`allow it with PUT %s/config/%s {"compatibility":"NONE"} (in Apicurio with a level that the change keeps, as NONE there leaves it to the global level) and start again`,
