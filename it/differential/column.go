@@ -58,7 +58,7 @@ func floats(exponent int) func(*rand.Rand, string) string {
 	return func(r *rand.Rand, _ string) string {
 		switch r.IntN(5) {
 		case 0:
-			return []string{"0", "-0.0", "1", "-1", "0.1", "100", "12345.678", "1e7", "0.001", "-0.0001"}[r.IntN(10)]
+			return []string{"0", "-0e0", "1", "-1", "0.1", "100", "12345.678", "1e7", "0.001", "-0.0001"}[r.IntN(10)]
 		case 1:
 			return strconv.FormatFloat(math.Round(r.NormFloat64()*1e4)/100, 'g', -1, 64)
 		default:

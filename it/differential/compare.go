@@ -13,6 +13,7 @@ type Record struct {
 	Topic      string
 	Key, Value *string // nil for null
 	Headers    [][2]string
+	Schemas    [2]int64 // the ids of key and value, in Avro; 0 for null
 }
 
 // Difference is a value that Tidemark writes otherwise than Debezium on purpose.
@@ -70,7 +71,7 @@ func (r Record) String() string {
 func Compare(debezium, tidemark Record) ([]string, error) {
 	d, t := debezium.normalised(), tidemark.normalised()
 	if d.String() == t.String() {
-		return nil, nil
+		return nil, sameSchemas(d, t)
 	}
 	var titles []string
 	for _, part := range []struct {
@@ -92,7 +93,15 @@ func Compare(debezium, tidemark Record) ([]string, error) {
 	if a, b := fmt.Sprint(d.Headers), fmt.Sprint(t.Headers); a != b {
 		return nil, fmt.Errorf("headers\ndebezium %s\ntidemark %s", a, b)
 	}
-	return titles, nil
+	return titles, sameSchemas(d, t)
+}
+
+// sameSchemas holds that records with the same texts of schemas have the same ids.
+func sameSchemas(debezium, tidemark Record) error {
+	if debezium.Schemas != tidemark.Schemas {
+		return fmt.Errorf("schema ids of key and value: debezium %d, tidemark %d", debezium.Schemas, tidemark.Schemas)
+	}
+	return nil
 }
 
 // explain returns the titles of the listed differences that make one text the other, and what is left.
