@@ -151,8 +151,8 @@ func TestAvroIDs(t *testing.T) {
 	}{
 		{false, 0, "000000000002"},
 		{false, 7, "000000000702"},
-		{false, 0xfffffffe, "00fffffffe02"},
-		{false, 0x100000000, "does not fit into the four bytes"},
+		{false, 0x7fffffff, "007fffffff02"},
+		{false, 0x80000000, "does not fit into the four bytes"}, // signed ones, where it is read
 		{false, -1, "is -1, which is none"},
 		{true, 7, "00000000000000000702"},
 		{true, 0x0102030405060708, "00010203040506070802"},

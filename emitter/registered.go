@@ -65,7 +65,7 @@ func (r *registered) find() error {
 		return fmt.Errorf("the registry's id of the schema of subject %s is %d, which is none", r.need.Subject, id)
 	case r.avro.Wide:
 		binary.BigEndian.PutUint64(r.prefix[1:], uint64(id))
-	case id > math.MaxUint32:
+	case id > math.MaxInt32: // consumers have it in a Java int
 		return fmt.Errorf("the registry's id of the schema of subject %s is %d, which does not fit into the four bytes that "+
 			"Confluent's format has for it", r.need.Subject, id)
 	default:

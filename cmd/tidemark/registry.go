@@ -23,6 +23,7 @@ import (
 type registries struct {
 	key, value *registry.Client // the same one if both converters say the same; nil: the converter needs none
 	altered    map[schema.TableName]alteration
+	looked     bool // the lookups of the start have been begun
 	log        *zap.Logger
 }
 
@@ -216,27 +217,35 @@ func (r *registries) changed(ev *binlog.SchemaChange) {
 	}
 }
 
-// note remembers the last statement of a table in the schema store that reached says holds.
+// note remembers the last statement of a table in the schema store that reached says holds. Of a table that is gone nothing
+// is kept, and nothing of the text that the names are pieces of.
 func (r *registries) note(t *schema.StoredTable, reached func(*schema.StoredVersion) bool) {
-	if r == nil {
+	if r == nil || r.key == nil && r.value == nil || t.Table == "" {
 		return
 	}
+	name := schema.TableName{Database: t.Database, Table: t.Table}
 	for i := range t.Versions {
-		if v := &t.Versions[i]; t.Table != "" && v.Statement != "" && reached(v) {
+		switch v := &t.Versions[i]; {
+		case !reached(v):
+		case v.Definition == nil:
+			delete(r.altered, name)
+		case v.Statement != "":
 			if r.altered == nil {
 				r.altered = make(map[schema.TableName]alteration)
 			}
-			r.altered[schema.TableName{Database: t.Database, Table: t.Table}] = alteration{fmt.Sprintf("%s:%d", v.File, v.Pos), v.Statement}
+			own := schema.TableName{Database: strings.Clone(name.Database), Table: strings.Clone(name.Table)}
+			r.altered[own] = alteration{fmt.Sprintf("%s:%d", v.File, v.Pos), strings.Clone(v.Statement)}
 		}
 	}
 }
 
 // lookup asks in the background for the schemas of the tables that are known at the start, so that the first record of
-// each does not wait for an answer. It registers nothing.
+// each does not wait for an answer. It registers nothing, and does nothing when the stream is opened again.
 func (r *registries) lookup(ctx context.Context, em *emitter.Emitter, captured func(database, table string) bool, catalog *schema.Catalog) {
-	if r == nil || r.key == nil && r.value == nil {
+	if r == nil || r.key == nil && r.value == nil || r.looked {
 		return
 	}
+	r.looked = true
 	var keys, values []registry.Schema
 	for _, database := range catalog.Databases() {
 		for _, table := range catalog.Tables(database) {

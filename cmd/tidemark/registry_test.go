@@ -44,10 +44,11 @@ func TestIncompatibleSchema(t *testing.T) {
 	if regs.key != regs.value {
 		t.Error("two clients for one registry")
 	}
+	def := &schema.Definition{}
 	table := schema.StoredTable{Database: "shop", Table: "orders", Versions: []schema.StoredVersion{
-		{File: "mysql-bin.000007", Pos: 100, Statement: "CREATE TABLE orders (id INT)"},
-		{File: "mysql-bin.000007", Pos: 400, Statement: "ALTER TABLE orders ADD COLUMN total INT NOT NULL"},
-		{File: "mysql-bin.000007", Pos: 900, Statement: "ALTER TABLE orders ADD COLUMN later INT"},
+		{File: "mysql-bin.000007", Pos: 100, Definition: def, Statement: "CREATE TABLE orders (id INT)"},
+		{File: "mysql-bin.000007", Pos: 400, Definition: def, Statement: "ALTER TABLE orders ADD COLUMN total INT NOT NULL"},
+		{File: "mysql-bin.000007", Pos: 900, Definition: def, Statement: "ALTER TABLE orders ADD COLUMN later INT"},
 	}}
 	needed := &emitter.SchemaNeeded{
 		Subject: "p.shop.orders-value", Text: envelopeHead + `,{"name":"total","type":"int"}` + envelopeTail,
@@ -78,6 +79,32 @@ func TestIncompatibleSchema(t *testing.T) {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: it does not say %q: %v", name, want, err)
 			}
+		}
+	}
+}
+
+// What is remembered for messages goes with its table, and connectors without a registry remember nothing.
+func TestStatementsAreForgotten(t *testing.T) {
+	c := &config.Connector{FieldNames: "none"}
+	plain, err := openRegistries(c, false, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.UseAvro("http://127.0.0.1:1")
+	regs, err := openRegistries(c, false, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer regs.close()
+	created := schema.StoredTable{Database: "d", Table: "t", Versions: []schema.StoredVersion{{Definition: &schema.Definition{}, Statement: "CREATE TABLE t (a INT)"}}}
+	dropped := created
+	dropped.Versions = append(dropped.Versions[:1:1], schema.StoredVersion{Statement: "DROP TABLE t"})
+	for i, tables := range [][]schema.StoredTable{{created}, {dropped}} {
+		for _, r := range []*registries{plain, regs} {
+			r.changed(&binlog.SchemaChange{Tables: tables})
+		}
+		if len(plain.altered) != 0 || len(regs.altered) != 1-i {
+			t.Errorf("step %d: %v and %v", i, plain.altered, regs.altered)
 		}
 	}
 }
