@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/tidemark-cdc/tidemark/emitter/internal/kclient"
+	"github.com/tidemark-cdc/tidemark/emitter/internal/producer"
 	"github.com/tidemark-cdc/tidemark/emitter/kafka"
 	"github.com/tidemark-cdc/tidemark/offset"
 )
@@ -43,7 +41,6 @@ const (
 	// A batch is full with so many bytes or records.
 	batchBytes   = 256 << 10
 	batchRecords = 512
-	chunkRecords = 64
 
 	// recordFraming is what a record and its batch have around key, value and headers at most, in bytes.
 	recordFraming = 120
@@ -56,73 +53,34 @@ var ErrClosed = errors.New("the delivery is closed")
 // AtLeastOnce is the [Delivery] that stores offsets after the acknowledgement: a crash repeats what was acknowledged
 // since the last save, and loses nothing.
 //
-// Batches of memory go round: open, then full and in flight, then free again when every record is acknowledged.
+// Records are copied from the one batch to those of their partitions, so that its memory is used again at once.
 type AtLeastOnce struct {
-	client  *kgo.Client
-	cfg     DeliveryConfig
-	largest int // bytes of a record
-	tracker *offset.Tracker
-	acked   func(*kgo.Record, error)
-
-	// Ends with the first failure and with Close; records carry it, so that those not yet sent are given up then.
-	hard   context.Context
-	cancel context.CancelFunc
+	cfg      DeliveryConfig
+	largest  int // bytes of a record
+	tracker  *offset.Tracker
+	producer *producer.Producer
 
 	// Of the goroutine that calls the methods.
-	open    *memory
-	next    int // the first record of the open batch that is not handed over
-	known   map[string]struct{}
-	topic   string             // the last one known
-	headers *Header            // identifies the headers last converted …
-	shared  []kgo.RecordHeader // … to these
-	ctx     context.Context    // the caller's last …
-	merged  context.Context    // … which also ends with hard
+	batch   Batch
+	next    int // the first record of the batch that is not handed over
+	known   map[string]*producer.Topic
+	topic   string // the last one known …
+	of      *producer.Topic
+	shared  *Header         // identifies the headers last encoded …
+	headers []byte          // … to these
+	moved   []byte          // those of one record
+	ctx     context.Context // the caller's last …
+	merged  context.Context // … which also ends with the delivery
 	unmerge func()
 
 	mu       sync.Mutex
-	free     []*memory
-	used     int           // memories open or in flight
-	bytes    int           // of these
-	room     chan struct{} // told when used falls
 	err      error
 	failedAt chan struct{}
 }
 
 var _ Delivery = (*AtLeastOnce)(nil)
 
-// memory is a batch and what franz-go needs of its records.
-type memory struct {
-	Batch
-	cost    int      // bytes accounted for
-	chunks  []*chunk // franz-go holds pointers into them, so they never move
-	count   int      // records in chunks
-	headers []kgo.RecordHeader
-	pending atomic.Int64 // records without acknowledgement, and 1 while the batch is open
-}
-
-// chunk is some records as franz-go wants them.
-type chunk struct {
-	records [chunkRecords]kgo.Record
-	tokens  [chunkRecords]token
-}
-
-// token rides in a record's Context, the one field that franz-go leaves alone, and tells the acknowledgement which
-// record it is for. As a context it never ends.
-type token struct {
-	memory *memory
-	seq    uint64
-	file   string // of the record's offset
-	pos    int64
-}
-
-func (*token) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (*token) Done() <-chan struct{}       { return nil }
-func (*token) Err() error                  { return nil }
-func (*token) Value(any) any               { return nil }
-
-// NewAtLeastOnce returns a delivery over client, which stays the caller's and is to be closed after the delivery. A
-// client serves one delivery only: franz-go fails all records of a partition with one that is given up, those of a later
-// delivery too.
+// NewAtLeastOnce returns a delivery over client, which stays the caller's and is to be closed after the delivery.
 func NewAtLeastOnce(client *kafka.Client, cfg DeliveryConfig) *AtLeastOnce {
 	return newAtLeastOnce(client.Internal(), cfg)
 }
@@ -132,27 +90,24 @@ func newAtLeastOnce(client *kclient.Client, cfg DeliveryConfig) *AtLeastOnce {
 		cfg.MaxBytes = defaultMaxBytes
 	}
 	if client.BufferBytes > 0 {
-		// Then the producer's own buffer, which counts headers too, is never full: waiting happens in Batch, where it can
-		// be cancelled.
 		cfg.MaxBytes = min(cfg.MaxBytes, client.BufferBytes/2)
 	}
 	if cfg.Window <= 0 {
 		cfg.Window = defaultWindow
 	}
 	d := &AtLeastOnce{
-		client:   client.Kgo,
 		cfg:      cfg,
 		largest:  int(client.MaxRecordBytes),
 		tracker:  offset.NewTracker(cfg.Window),
-		known:    make(map[string]struct{}),
-		room:     make(chan struct{}, 1),
+		known:    make(map[string]*producer.Topic),
 		failedAt: make(chan struct{}),
 	}
 	if client.BufferBytes > 0 && (d.largest <= 0 || d.largest > client.BufferBytes) {
 		d.largest = client.BufferBytes
 	}
-	d.acked = d.acknowledge
-	d.hard, d.cancel = context.WithCancel(context.Background())
+	d.producer = producer.New(producer.Config{
+		Client: client, MaxBytes: max(cfg.MaxBytes-batchBytes, batchBytes), Acked: d.acknowledge, Failed: d.refused,
+	})
 	return d
 }
 
@@ -163,171 +118,112 @@ func (d *AtLeastOnce) Batch(ctx context.Context) (*Batch, error) {
 		return nil, d.Err()
 	default:
 	}
-	if s := d.open; s != nil && len(s.Records)-d.next+s.count < batchRecords && s.Size() < batchBytes {
-		return &s.Batch, nil
-	}
-	if err := d.Deliver(ctx); err != nil {
-		return nil, err
-	}
-	var records []Record
-	var headers []Header
-	if s := d.open; s != nil {
-		// Only franz-go's view of the records has to live on.
-		records, headers = s.Records, s.Batch.headers
-		s.Records, s.Batch.headers = nil, nil
-		d.open = nil
-		d.release(s, 1)
-	}
-	s, err := d.memory(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if records != nil {
-		s.Records, s.Batch.headers = records, headers
-	}
-	d.open = s
-	return &s.Batch, nil
-}
-
-// memory takes a free memory or makes one, waiting while too many bytes are in flight.
-func (d *AtLeastOnce) memory(ctx context.Context) (*memory, error) {
-	for {
-		d.mu.Lock()
-		if d.err != nil {
-			d.mu.Unlock()
-			return nil, d.err
-		}
-		if d.used == 0 || d.bytes+batchBytes <= d.cfg.MaxBytes {
-			var s *memory
-			if n := len(d.free); n > 0 {
-				s = d.free[n-1]
-				d.free = d.free[:n-1]
-			} else {
-				s = new(memory)
-				s.mem = make([]byte, 0, batchBytes+batchBytes/8)
-			}
-			s.pending.Store(1)
-			s.cost = s.size()
-			d.used++
-			d.bytes += s.cost
-			d.mu.Unlock()
-			return s, nil
-		}
-		d.mu.Unlock()
-		select {
-		case <-d.room:
-		case <-d.failedAt:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+	if len(d.batch.Records) >= batchRecords || d.batch.Size() >= batchBytes {
+		if err := d.Deliver(ctx); err != nil {
+			return nil, err
 		}
 	}
-}
-
-// size is what the memory takes, roughly.
-func (s *memory) size() int {
-	return cap(s.mem) + len(s.chunks)*int(unsafe.Sizeof(chunk{})) + cap(s.headers)*int(unsafe.Sizeof(kgo.RecordHeader{}))
-}
-
-// slot is the place for the next record.
-func (s *memory) slot() (*kgo.Record, *token) {
-	c, i := s.count/chunkRecords, s.count%chunkRecords
-	if c == len(s.chunks) {
-		s.chunks = append(s.chunks, new(chunk))
-	}
-	s.count++
-	return &s.chunks[c].records[i], &s.chunks[c].tokens[i]
-}
-
-// release drops n holds on a memory and frees it with the last.
-func (d *AtLeastOnce) release(s *memory, n int64) {
-	if s.pending.Add(-n) != 0 {
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.used--
-	d.bytes -= s.cost
-	if cap(s.mem) <= 2*batchBytes {
-		s.Reset()
-		clear(s.headers)
-		s.count, s.headers = 0, s.headers[:0]
-		d.free = append(d.free, s)
-	}
-	select {
-	case d.room <- struct{}{}:
-	default:
-	}
+	return &d.batch, nil
 }
 
 // Deliver implements [Delivery].
 func (d *AtLeastOnce) Deliver(ctx context.Context) error {
-	if err := d.Err(); err != nil {
-		return err
+	select {
+	case <-d.failedAt:
+		return d.Err()
+	default:
 	}
-	s := d.open
-	if s == nil || len(s.Records) == 0 {
+	records := d.batch.Records
+	if len(records) == 0 {
 		return nil
 	}
 	merged := d.merge(ctx)
 	now := time.Now()
-	for ; d.next < len(s.Records); d.next++ {
-		select {
-		case <-d.failedAt:
-			return d.Err()
-		default:
+	for d.next < len(records) {
+		n, err := d.tracker.Room(merged)
+		if err == nil {
+			err = d.producer.Room(merged)
 		}
-		r := &s.Records[d.next]
-		if r.Topic != d.topic {
-			if err := d.ensure(ctx, r.Topic); err != nil {
-				return err
-			}
+		if failed := d.Err(); failed != nil {
+			return failed
 		}
-		// What franz-go would refuse is refused here, before anything newer is handed over (I7).
-		if n := recordSize(r); n > d.largest {
-			return d.fail(refusal(r.Topic, r.Key, n, r.Offset.File, r.Offset.Pos, kerr.MessageTooLarge))
-		}
-		seq, err := d.tracker.Sent(merged, r.Offset)
 		if err != nil {
-			if failed := d.Err(); failed != nil {
-				return failed
-			}
 			return err
 		}
-		kr, t := s.slot()
-		*t = token{memory: s, seq: seq, file: r.Offset.File, pos: r.Offset.Pos}
-		*kr = kgo.Record{
-			Topic: r.Topic, Key: r.Key, Value: r.Value, Headers: d.kgoHeaders(s, r), Timestamp: now, Context: t,
+		if n, err = d.deliverable(ctx, records[d.next:], n); err != nil {
+			return err
 		}
-		if r.Partition >= 0 {
-			kr.Partition = kclient.Fixed(r.Partition)
-		}
-		s.pending.Add(1)
-		d.client.Produce(d.hard, kr, d.acked)
+		d.append(records[d.next:d.next+n], now)
+		d.next += n
 	}
 	d.next = 0
-	clear(s.Records)
-	clear(s.Batch.headers)
-	s.Records, s.Batch.headers, s.Batch.members = s.Records[:0], s.Batch.headers[:0], 0
-	d.mu.Lock()
-	d.bytes -= s.cost
-	s.cost = s.size()
-	d.bytes += s.cost
-	d.mu.Unlock()
+	if cap(d.batch.mem) > 2*batchBytes { // of a large row
+		d.batch.mem = nil
+	}
+	d.batch.Reset()
 	return nil
 }
 
-// ensure makes sure that a topic is there before its first record.
-func (d *AtLeastOnce) ensure(ctx context.Context, topic string) error {
-	if _, ok := d.known[topic]; !ok {
-		if d.cfg.Topics != nil {
-			if err := d.cfg.Topics.Ensure(ctx, topic); err != nil {
-				return err
-			}
+// deliverable says how many of the first records can be handed over together, of n at most: those of one topic, up to about as
+// much memory as a batch has.
+func (d *AtLeastOnce) deliverable(ctx context.Context, records []Record, n int) (int, error) {
+	if topic := records[0].Topic; topic != d.topic || d.of == nil {
+		of, err := d.ensure(ctx, topic)
+		if err != nil {
+			return 0, err
 		}
-		d.known[topic] = struct{}{}
+		d.topic, d.of = topic, of
 	}
-	d.topic = topic
-	return nil
+	bytes := 0
+	for i := range records[:min(n, len(records))] {
+		r := &records[i]
+		size := recordSize(r)
+		if r.Topic != d.topic || bytes > batchBytes {
+			return i, nil
+		}
+		// What cannot be written is refused before anything newer is handed over (I7).
+		if size > d.largest {
+			if i > 0 {
+				return i, nil
+			}
+			return 0, d.fail(refusal(r.Topic, r.Key, size, r.Offset.File, r.Offset.Pos, kerr.MessageTooLarge))
+		}
+		bytes += size
+	}
+	return min(n, len(records)), nil
+}
+
+// append hands records of the present topic over.
+func (d *AtLeastOnce) append(records []Record, now time.Time) {
+	one := producer.Record{Group: d.tracker.Sent(len(records), records[len(records)-1].Offset)}
+	d.producer.Begin(now)
+	for i := range records {
+		r := &records[i]
+		one.Key, one.Value, one.Headers = r.Key, r.Value, d.encodedHeaders(r)
+		one.File, one.Pos = r.Offset.File, r.Offset.Pos
+		d.producer.Append(d.of, d.of.Partition(r.Partition, r.Key, r.Value), &one)
+	}
+	d.producer.End()
+}
+
+// ensure makes sure that a topic is there before its first record.
+func (d *AtLeastOnce) ensure(ctx context.Context, topic string) (*producer.Topic, error) {
+	if of := d.known[topic]; of != nil {
+		return of, nil
+	}
+	if d.cfg.Topics != nil {
+		if err := d.cfg.Topics.Ensure(ctx, topic); err != nil {
+			return nil, err
+		}
+	}
+	of, err := d.producer.Topic(ctx, topic)
+	if failed := d.Err(); failed != nil {
+		return nil, failed
+	}
+	if err == nil {
+		d.known[topic] = of
+	}
+	return of, err
 }
 
 // merge returns a context that ends with ctx and with the delivery. The loop calls with one context all the time.
@@ -337,33 +233,35 @@ func (d *AtLeastOnce) merge(ctx context.Context) context.Context {
 			d.unmerge()
 		}
 		merged, cancel := context.WithCancelCause(ctx)
-		stop := context.AfterFunc(d.hard, func() { cancel(d.Err()) })
+		stop := context.AfterFunc(d.producer.Context(), func() { cancel(d.Err()) })
 		d.ctx, d.merged = ctx, merged
 		d.unmerge = func() { stop(); cancel(nil) }
 	}
 	return d.merged
 }
 
-// kgoHeaders converts a record's headers; those that many records share only once.
-func (d *AtLeastOnce) kgoHeaders(s *memory, r *Record) []kgo.RecordHeader {
+// encodedHeaders encodes a record's headers; those that many records share only once.
+func (d *AtLeastOnce) encodedHeaders(r *Record) []byte {
 	if len(r.Headers) == 0 {
-		return nil
+		return producer.NoHeaders
 	}
 	if r.moved {
-		start := len(s.headers)
-		for _, h := range r.Headers {
-			s.headers = append(s.headers, kgo.RecordHeader{Key: h.Name, Value: h.Value})
-		}
-		return s.headers[start:len(s.headers):len(s.headers)]
+		d.moved = appendHeaders(d.moved[:0], r.Headers)
+		return d.moved
 	}
-	if d.headers != &r.Headers[0] || len(d.shared) != len(r.Headers) {
-		d.headers = &r.Headers[0]
-		d.shared = make([]kgo.RecordHeader, len(r.Headers))
-		for i, h := range r.Headers {
-			d.shared[i] = kgo.RecordHeader{Key: h.Name, Value: h.Value}
-		}
+	if d.shared != &r.Headers[0] {
+		d.shared = &r.Headers[0]
+		d.headers = appendHeaders(nil, r.Headers)
 	}
-	return d.shared
+	return d.headers
+}
+
+func appendHeaders(b []byte, headers []Header) []byte {
+	b = producer.AppendHeaderCount(b, len(headers))
+	for _, h := range headers {
+		b = producer.AppendHeader(b, h.Name, h.Value)
+	}
+	return b
 }
 
 // recordSize is at least what a record takes in a batch of its own.
@@ -375,19 +273,23 @@ func recordSize(r *Record) int {
 	return n
 }
 
-// acknowledge is franz-go's promise. It must not block: all promises of a client run one after the other.
-func (d *AtLeastOnce) acknowledge(r *kgo.Record, err error) {
-	t := r.Context.(*token)
-	if err != nil {
-		select {
-		case <-d.failedAt: // given up because of an earlier one, or by Close
-		default:
-			_ = d.fail(refusal(r.Topic, r.Key, len(r.Key)+len(r.Value), t.file, t.pos, err))
+// acknowledge hears of the records that Kafka has.
+func (d *AtLeastOnce) acknowledge(parts []producer.Part) {
+	for i := range parts {
+		if err := d.tracker.Acked(parts[i].Group, parts[i].Count); err != nil {
+			_ = d.fail(err)
 		}
-	} else if err := d.tracker.Acked(t.seq); err != nil {
-		_ = d.fail(err)
 	}
-	d.release(t.memory, 1)
+}
+
+// refused hears why the producer has ended.
+func (d *AtLeastOnce) refused(err error) {
+	if r, ok := errors.AsType[*producer.Refused](err); ok {
+		err = refusal(r.Topic, r.Key, r.Size, r.File, r.Pos, r.Err)
+	} else if errors.Is(err, kerr.ClusterAuthorizationFailed) {
+		err = fmt.Errorf("%w; allow it: kafka-acls.sh --add --allow-principal User:… --operation IdempotentWrite --cluster", err)
+	}
+	_ = d.fail(err)
 }
 
 // fail ends the delivery with its first error and returns that.
@@ -397,7 +299,7 @@ func (d *AtLeastOnce) fail(err error) error {
 	if d.err == nil {
 		d.err = err
 		close(d.failedAt)
-		d.cancel()
+		d.producer.Stop()
 	}
 	return d.err
 }
@@ -440,7 +342,7 @@ func (d *AtLeastOnce) Flush(ctx context.Context) error {
 	if err := d.Deliver(ctx); err != nil {
 		return err
 	}
-	if err := d.client.Flush(ctx); err != nil {
+	if err := d.producer.Flush(ctx); err != nil {
 		return fmt.Errorf("waiting for Kafka to acknowledge: %w", err)
 	}
 	return d.Err()
@@ -463,4 +365,7 @@ func (d *AtLeastOnce) Err() error {
 func (d *AtLeastOnce) Done() <-chan struct{} { return d.failedAt }
 
 // Close implements [Delivery].
-func (d *AtLeastOnce) Close() { _ = d.fail(ErrClosed) }
+func (d *AtLeastOnce) Close() {
+	_ = d.fail(ErrClosed)
+	d.producer.Close()
+}

@@ -6,34 +6,30 @@ import (
 	"sync"
 )
 
-// Tracker says up to which offset every record is acknowledged (I1). One goroutine announces, in binlog order, each
-// record that it hands to Kafka and each boundary without a record; any goroutine reports acknowledgements, in any
-// order. The offsets are only kept, never compared: what counts is the order of the calls.
+// Tracker says up to which offset every record is acknowledged (I1). One goroutine announces, in binlog order, the records
+// that it hands to Kafka and each boundary without a record; any goroutine reports acknowledgements, in any order. The
+// offsets are only kept, never compared: what counts is the order of the calls.
 //
-// Records are tracked in groups of consecutive sequence numbers, so that memory and cost do not grow with the window:
-// one bit a record and one offset a group, the newest. A group counts when all its records are acknowledged, so the
-// safe offset can lag by less than one group (1/16 of the window or less, at most 256 records); it is exact whenever
-// nothing is outstanding.
+// Records are tracked in groups of consecutive ones, so that memory and cost do not grow with the window: one number and
+// one offset a group, the newest. A group counts when all its records are acknowledged, so the safe offset can lag by less
+// than one group (1/16 of the window or less, at most 256 records); it is exact whenever nothing is outstanding.
 type Tracker struct {
 	mu      sync.Mutex
 	window  uint64
 	shift   uint           // records a group: 1 << shift
-	groups  []trackerGroup // ring by sequence number >> shift; the length is a power of two
-	next    uint64         // sequence number of the next record
+	groups  []trackerGroup // ring by number; the length is a power of two
+	next    uint64         // records sent
 	low     uint64         // all before are acknowledged: next, or the first of the oldest group that lacks something
 	unacked int
 
 	safe    Offset
 	hasSafe bool
 
-	waiting bool          // Sent waits for low to move …
+	waiting bool          // Room waits for low to move …
 	room    chan struct{} // … and is told here
 }
 
-const largestGroup = 256
-
 type trackerGroup struct {
-	acked   [largestGroup / 64]uint64
 	unacked int
 	after   Offset // holds when all records of the group so far, and all before, are acknowledged
 }
@@ -53,29 +49,36 @@ func NewTracker(window int) *Tracker {
 	return &Tracker{window: w, shift: shift, groups: make([]trackerGroup, groups), room: make(chan struct{}, 1)}
 }
 
-// Sent announces the next record, before it is handed to Kafka, and the offset that holds after it. It returns the
-// record's sequence number for [Tracker.Acked]. It blocks while the window is full and returns an error only when ctx
-// ends before there is room; the record is then not tracked. Sent and [Tracker.Boundary] must not be called at the same
-// time.
-func (t *Tracker) Sent(ctx context.Context, after Offset) (seq uint64, err error) {
+// Room says how many records may be sent at once, at least one: as many as the window and the present group have room for. It
+// blocks while the window is full and returns an error only when ctx ends first. Room, [Tracker.Sent] and [Tracker.Boundary]
+// must not be called at the same time.
+func (t *Tracker) Room(ctx context.Context) (int, error) {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	for t.next-t.low >= t.window {
 		if err := t.wait(ctx); err != nil {
-			t.mu.Unlock()
 			return 0, err
 		}
 	}
-	seq = t.next
-	t.next++
-	t.unacked++
-	g := t.group(seq)
-	if t.inGroup(seq) == 0 {
-		g.acked = [largestGroup / 64]uint64{}
+	size := uint64(1) << t.shift
+	return int(min(t.window-(t.next-t.low), size-t.next&(size-1))), nil
+}
+
+// Sent announces the next n records, before they are handed to Kafka, and the offset that holds after the last of them. It
+// returns the group for [Tracker.Acked]. More than [Tracker.Room] has allowed would be tracked wrongly, and are a panic.
+func (t *Tracker) Sent(n int, after Offset) (group uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	group = t.next >> t.shift
+	if n < 1 || (t.next+uint64(n)-1)>>t.shift != group || t.next+uint64(n)-t.low > t.window {
+		panic(fmt.Sprintf("offset: %d records announced where there is no room for them", n))
 	}
-	g.unacked++
+	g := t.group(group)
+	g.unacked += n
 	g.after = after
-	t.mu.Unlock()
-	return seq, nil
+	t.next += uint64(n)
+	t.unacked += n
+	return group
 }
 
 // wait gives the lock up until there may be room.
@@ -91,11 +94,9 @@ func (t *Tracker) wait(ctx context.Context) error {
 	}
 }
 
-func (t *Tracker) group(seq uint64) *trackerGroup {
-	return &t.groups[seq>>t.shift&uint64(len(t.groups)-1)]
+func (t *Tracker) group(number uint64) *trackerGroup {
+	return &t.groups[number&uint64(len(t.groups)-1)]
 }
-
-func (t *Tracker) inGroup(seq uint64) uint64 { return seq & (1<<t.shift - 1) }
 
 // Boundary announces an offset that holds as soon as all records sent before are acknowledged: after a commit, a DDL
 // statement, rows that were filtered out, idle time (I8). It never blocks.
@@ -106,31 +107,28 @@ func (t *Tracker) Boundary(after Offset) {
 		t.safe, t.hasSafe = after, true
 		return
 	}
-	t.group(t.next - 1).after = after
+	t.group((t.next - 1) >> t.shift).after = after
 }
 
-// Acked reports that all in-sync replicas have the record. It is an error to report a record twice or one that was not
-// sent: then nothing that the tracker says can be trusted any more and the caller has to stop. Records that failed are
-// never reported; the safe offset then stays before them. Acked never blocks and may be called from any goroutine.
-func (t *Tracker) Acked(seq uint64) error {
+// Acked reports that all in-sync replicas have n more records of a group. It is an error to report more than were sent: then
+// nothing that the tracker says can be trusted any more and the caller has to stop. Records that failed are never reported;
+// the safe offset then stays before them. Acked never blocks and may be called from any goroutine.
+func (t *Tracker) Acked(group uint64, n int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if seq >= t.next {
-		return fmt.Errorf("acknowledgement of record %d, but only %d were sent", seq, t.next)
+	if t.next == 0 || group > (t.next-1)>>t.shift {
+		return fmt.Errorf("acknowledgement of records of group %d, but only %d records were sent, %d in a group", group, t.next, 1<<t.shift)
 	}
-	if seq < t.low {
-		return fmt.Errorf("record %d was acknowledged a second time", seq)
+	unacked := 0
+	if group >= t.low>>t.shift {
+		unacked = t.group(group).unacked
 	}
-	g := t.group(seq)
-	i := t.inGroup(seq)
-	word, bit := i/64, uint64(1)<<(i%64)
-	if g.acked[word]&bit != 0 {
-		return fmt.Errorf("record %d was acknowledged a second time", seq)
+	if n < 1 || n > unacked {
+		return fmt.Errorf("%d records of group %d were acknowledged, of which only %d were on their way", n, group, unacked)
 	}
-	g.acked[word] |= bit
-	g.unacked--
-	t.unacked--
-	if g.unacked == 0 && seq>>t.shift == t.low>>t.shift {
+	t.group(group).unacked -= n
+	t.unacked -= n
+	if unacked == n && group == t.low>>t.shift {
 		t.advance()
 	}
 	return nil
@@ -139,7 +137,7 @@ func (t *Tracker) Acked(seq uint64) error {
 // advance moves low over the groups that lack nothing.
 func (t *Tracker) advance() {
 	for t.low < t.next {
-		g := t.group(t.low)
+		g := t.group(t.low >> t.shift)
 		if g.unacked > 0 {
 			break
 		}

@@ -16,16 +16,15 @@ func at(pos int) Offset { return Offset{File: "mysql-bin.000001", Pos: int64(pos
 
 func sent(t testing.TB, tr *Tracker, pos int) uint64 {
 	t.Helper()
-	seq, err := tr.Sent(t.Context(), at(pos))
-	if err != nil {
+	if _, err := tr.Room(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return seq
+	return tr.Sent(1, at(pos))
 }
 
-func acked(t testing.TB, tr *Tracker, seq uint64) {
+func acked(t testing.TB, tr *Tracker, group uint64) {
 	t.Helper()
-	if err := tr.Acked(seq); err != nil {
+	if err := tr.Acked(group, 1); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -60,27 +59,55 @@ func TestI1_SafeWaitsForTheOldestRecord(t *testing.T) {
 func TestI1_DoubleAndUnknownAcknowledgementsAreErrors(t *testing.T) {
 	for _, window := range []int{1, 10, 100, 100_000} {
 		tr := NewTracker(window)
-		if err := tr.Acked(0); err == nil {
+		if err := tr.Acked(0, 1); err == nil {
 			t.Error("nothing sent: no error")
 		}
 		a := sent(t, tr, 1)
+		for _, n := range []int{0, -1, 2} {
+			if err := tr.Acked(a, n); err == nil {
+				t.Errorf("window %d: %d of one record acknowledged", window, n)
+			}
+		}
 		acked(t, tr, a)
-		if err := tr.Acked(a); err == nil || !strings.Contains(err.Error(), "second time") {
+		if err := tr.Acked(a, 1); err == nil || !strings.Contains(err.Error(), "only 0 were on their way") {
 			t.Errorf("window %d: double acknowledgement: %v", window, err)
 		}
 		if window == 1 {
 			continue
 		}
-		_, c := sent(t, tr, 2), sent(t, tr, 3)
+		b, c := sent(t, tr, 2), sent(t, tr, 3)
 		acked(t, tr, c)
-		if err := tr.Acked(c); err == nil || !strings.Contains(err.Error(), "second time") {
+		if b != c {
+			if err := tr.Acked(c, 1); err == nil {
+				t.Errorf("window %d: double acknowledgement", window)
+			}
+		} else if err := tr.Acked(c, 2); err == nil || !strings.Contains(err.Error(), "only 1 were on their way") {
 			t.Errorf("window %d: double acknowledgement: %v", window, err)
 		}
-		if err := tr.Acked(c + 1); err == nil || !strings.Contains(err.Error(), "only 3 were sent") {
+		if err := tr.Acked(c+1, 1); err == nil || !strings.Contains(err.Error(), "only 3 records were sent") {
 			t.Errorf("window %d: unknown: %v", window, err)
 		}
 		wantSafe(t, tr, 1)
 	}
+}
+
+// Room is never more than what a group takes, so that an acknowledgement has one number.
+func TestSentNeedsRoom(t *testing.T) {
+	tr := NewTracker(1 << 15)
+	for want := 256; want > 0; want -= 100 {
+		if n, err := tr.Room(t.Context()); err != nil || n != want {
+			t.Fatalf("room for %d, %v, want %d", n, err, want)
+		}
+		if want > 100 {
+			tr.Sent(100, at(1))
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("more than there is room for is tracked")
+		}
+	}()
+	tr.Sent(57, at(2))
 }
 
 func TestI8_BoundariesMoveTheOffset(t *testing.T) {
@@ -149,7 +176,7 @@ func TestSentGivesUpWithItsContext(t *testing.T) {
 		stop := errors.New("stopping")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		var got error
-		go func() { _, got = tr.Sent(ctx, at(2)) }()
+		go func() { _, got = tr.Room(ctx) }()
 		synctest.Wait()
 		cancel(stop)
 		synctest.Wait()
@@ -175,8 +202,9 @@ func TestSentGivesUpWithItsContext(t *testing.T) {
 type trackerModel struct {
 	lead  int // leading records that are acknowledged
 	acked []bool
-	after []Offset // per record, with later boundaries folded in
-	first Offset   // boundary before all records
+	left  map[uint64]int // outstanding records by group
+	after []Offset       // per record, with later boundaries folded in
+	first Offset         // boundary before all records
 	has   bool
 }
 
@@ -203,19 +231,22 @@ func TestI1_TrackerAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		window := rapid.SampledFrom([]int{1, 2, 3, 15, 31, 32, 100, 1000, 5000}).Draw(t, "window")
 		tr := NewTracker(window)
-		m := &trackerModel{}
-		var open []uint64
+		m := &trackerModel{left: map[uint64]int{}}
+		type record struct {
+			i     int
+			group uint64
+		}
+		var open []record
 		pos := 0
 		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // Sent returns at once when it would block
+		cancel() // Room returns at once when it would block
 		last := -1
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			pos++
 			switch op := rapid.IntRange(0, 9).Draw(t, "op"); {
 			case op < 4:
-				for range rapid.IntRange(1, 1+min(window/8, 300)).Draw(t, "burst") {
-					pos++
-					seq, err := tr.Sent(ctx, at(pos))
+				for burst := rapid.IntRange(1, 1+min(window/8, 300)).Draw(t, "burst"); burst > 0; {
+					room, err := tr.Room(ctx)
 					lead, _, _ := m.newest()
 					if err != nil {
 						// Up to a group more than the records in the window may be missing, never less room than that.
@@ -224,15 +255,19 @@ func TestI1_TrackerAgainstModel(t *testing.T) {
 						}
 						break
 					}
-					if len(m.acked)-lead >= window {
+					n := min(room, rapid.IntRange(1, burst).Draw(t, "together"))
+					burst -= n
+					if len(m.acked)-lead+n > window {
 						t.Fatalf("window %d exceeded", window)
 					}
-					if seq != uint64(len(m.acked)) {
-						t.Fatalf("sequence number %d, want %d", seq, len(m.acked))
+					pos += n
+					group := tr.Sent(n, at(pos))
+					m.left[group] += n
+					for i := range n {
+						open = append(open, record{len(m.acked), group})
+						m.acked = append(m.acked, false)
+						m.after = append(m.after, at(pos-n+1+i))
 					}
-					m.acked = append(m.acked, false)
-					m.after = append(m.after, at(pos))
-					open = append(open, seq)
 				}
 			case op < 5:
 				tr.Boundary(at(pos))
@@ -247,14 +282,14 @@ func TestI1_TrackerAgainstModel(t *testing.T) {
 					if choose.IntN(4) > 0 {
 						i = 0 // mostly in order, or nothing would ever become safe
 					}
-					seq := open[i]
+					one := open[i]
 					open = append(open[:i], open[i+1:]...)
-					if err := tr.Acked(seq); err != nil {
+					if err := tr.Acked(one.group, 1); err != nil {
 						t.Fatal(err)
 					}
-					m.acked[seq] = true
-					if err := tr.Acked(seq); err == nil {
-						t.Fatal("second acknowledgement accepted")
+					m.acked[one.i] = true
+					if m.left[one.group]--; m.left[one.group] == 0 && tr.Acked(one.group, 1) == nil {
+						t.Fatal("more acknowledgements than records accepted")
 					}
 				}
 			}
@@ -295,7 +330,7 @@ func TestI1_AcknowledgementsFromManyGoroutines(t *testing.T) {
 		queues[i] = make(chan uint64, 64)
 		wg.Go(func() {
 			for seq := range queues[i] {
-				if err := tr.Acked(seq); err != nil {
+				if err := tr.Acked(seq, 1); err != nil {
 					t.Error(err)
 				}
 			}
@@ -315,21 +350,24 @@ func BenchmarkTracker(b *testing.B) {
 	tr := NewTracker(65536)
 	gtids := mustSet(b, uuidB+":1-5")
 	o := Offset{TsSec: 5, File: "mysql-bin.000003", Pos: 479, GTIDs: gtids, Row: 1, ServerID: 223344, Event: 2}
-	ctx := b.Context()
 	b.ReportAllocs()
-	var seqs [512]uint64
+	const many = 64 // together
+	var groups [8]uint64
 	for b.Loop() {
-		for i := range seqs {
+		for i := range groups {
+			if _, err := tr.Room(b.Context()); err != nil {
+				b.Fatal(err)
+			}
 			o.Row++
-			seqs[i], _ = tr.Sent(ctx, o)
+			groups[i] = tr.Sent(many, o)
 		}
-		for _, seq := range seqs {
-			if err := tr.Acked(seq); err != nil {
+		for _, group := range groups {
+			if err := tr.Acked(group, many); err != nil {
 				b.Fatal(err)
 			}
 		}
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(seqs)), "ns/record")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(groups)*many), "ns/record")
 }
 
 // What an offset has beside its text goes through, and costs nothing more.
@@ -338,11 +376,10 @@ func TestTrackerPassesSidesThrough(t *testing.T) {
 	o := inside(4)
 	allocs := testing.AllocsPerRun(500, func() {
 		o.Done++
-		seq, err := tracker.Sent(t.Context(), o)
-		if err != nil {
+		if _, err := tracker.Room(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := tracker.Acked(seq); err != nil {
+		if err := tracker.Acked(tracker.Sent(1, o), 1); err != nil {
 			t.Fatal(err)
 		}
 	})

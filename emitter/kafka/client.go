@@ -98,8 +98,16 @@ func newClient(cfg ClientConfig, more ...kgo.Opt) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the Kafka client: %w", err)
 	}
+	compressor, err := kgo.DefaultCompressor(s.compression)
+	if err != nil {
+		cl.Close()
+		return nil, fmt.Errorf("making the Kafka client: %w", err)
+	}
 	return &Client{
-		inner: kclient.Client{Kgo: cl, MaxRecordBytes: s.maxRequest, BufferBytes: s.bufferBytes},
+		inner: kclient.Client{
+			Kgo: cl, MaxRecordBytes: s.maxRequest, BufferBytes: s.bufferBytes, Compressor: compressor, Linger: s.linger,
+			Timeout: s.produce, MetadataAge: s.metadataAge, Transient: Transient,
+		},
 		admin: kadm.NewClient(cl),
 		user:  s.user,
 		seeds: s.servers,

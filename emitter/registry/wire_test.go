@@ -285,13 +285,21 @@ func TestCredentialsStayHidden(t *testing.T) {
 					cfg.URLs[1] = "http://ann:" + "h1dd%20w%2F%C3%B6:rd%25" + "@127.0.0.1:1"
 				}
 				c, logs := client(t, cfg)
-				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+				ctx, cancel := context.WithCancel(t.Context())
+				go func() { // an outage is waited for: until it has been said
+					for ctx.Err() == nil && !strings.Contains(fmt.Sprint(logs.lines()), s.url) {
+						time.Sleep(time.Millisecond)
+					}
+					cancel()
+				}()
 				err := c.Resolve(ctx, valueSchema())
 				if err == nil {
 					t.Fatal("no error")
 				}
-				_, _, second := c.Latest(ctx, "s")
+				short, done := context.WithTimeout(t.Context(), 30*time.Millisecond)
+				_, _, second := c.Latest(short, "s")
 				c.Lookup(t.Context(), []Schema{{Subject: "x", Text: keyText}})
+				done()
 				cancel()
 				text := fmt.Sprintf("%v %+v %v %s", err, err, second, logs.lines())
 				noText(t, text, secrets...)

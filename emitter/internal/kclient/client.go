@@ -2,7 +2,11 @@
 // naming franz-go: emitter/kafka makes a [Client] from Java property names and hands it out by Client.Internal.
 package kclient
 
-import "github.com/twmb/franz-go/pkg/kgo"
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
 
 // Client is one franz-go client, set up for the delivery promise: idempotent, acks from all in-sync replicas, retries
 // and delivery time without limit, murmur2 of the key as partition ([Murmur2]), a byte-bounded buffer. So Produce
@@ -16,4 +20,19 @@ type Client struct {
 
 	// BufferBytes is the bound of the producer's buffer: Java's buffer.memory.
 	BufferBytes int
+
+	// Compressor packs record batches, as Java's compression.type says; nil: none.
+	Compressor kgo.Compressor
+
+	// Linger is how long a batch waits for more records: Java's linger.ms.
+	Linger time.Duration
+
+	// Timeout is how long a broker waits for its replicas: Java's request.timeout.ms.
+	Timeout time.Duration
+
+	// MetadataAge is how old what is known of topics may become: Java's metadata.max.age.ms.
+	MetadataAge time.Duration
+
+	// Transient says whether waiting can heal an error of the cluster or of the connection to it.
+	Transient func(error) bool
 }

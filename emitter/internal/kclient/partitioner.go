@@ -15,7 +15,7 @@ func (partitioner) ForTopic(string) kgo.TopicPartitioner { return new(topicParti
 func Fixed(n int32) int32 { return ^n }
 
 // topicPartitioner needs no lock: franz-go partitions the records of one topic one after the other.
-type topicPartitioner struct{ keyless, bytes int }
+type topicPartitioner struct{ keyless Keyless }
 
 // RequiresConsistency keeps a key on its partition also while that partition has no leader (I7).
 func (*topicPartitioner) RequiresConsistency(r *kgo.Record) bool {
@@ -29,11 +29,19 @@ func (t *topicPartitioner) Partition(r *kgo.Record, n int) int {
 	if r.Key != nil {
 		return Partition(r.Key, n)
 	}
+	return t.keyless.Partition(len(r.Value), n)
+}
+
+// Keyless tells the partitions of a topic's records that have no key. It is for one goroutine.
+type Keyless struct{ at, bytes int }
+
+// Partition is the partition of n for a record with a value of that many bytes.
+func (k *Keyless) Partition(bytes, n int) int {
 	const stay = 16384
-	t.bytes += len(r.Value)
-	if t.bytes >= stay {
-		t.bytes = 0
-		t.keyless++
+	k.bytes += bytes
+	if k.bytes >= stay {
+		k.bytes = 0
+		k.at++
 	}
-	return t.keyless % n
+	return k.at % n
 }

@@ -1,0 +1,195 @@
+package producer
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+const (
+	// requestBytes is how many bytes of batches are enough for one request.
+	requestBytes = 1 << 20
+	// mostRequests may be under way to one broker.
+	mostRequests = 5
+)
+
+// broker is a leader of partitions, and the goroutine that sends their batches. The producer's lock guards it.
+type broker struct {
+	p        *Producer
+	node     int32
+	ready    []*partition // have a batch to be sent, and none under way
+	requests int          // under way
+	stirred  bool         // is among the producer's woken ones
+	bell     chan struct{}
+	packing  bytes.Buffer // of the goroutine: room for a compressed batch
+}
+
+// broker finds the broker with a number, or begins with it.
+func (p *Producer) broker(node int32) *broker {
+	b := p.brokers[node]
+	if b == nil {
+		b = &broker{p: p, node: node, bell: make(chan struct{}, 1)}
+		p.brokers[node] = b
+		if !p.closed {
+			p.running.Go(b.run)
+		}
+	}
+	return b
+}
+
+// wake has the goroutine look again.
+func (b *broker) wake() {
+	b.stirred = false
+	select {
+	case b.bell <- struct{}{}:
+	default:
+	}
+}
+
+// stir does so when the records at hand are all appended.
+func (b *broker) stir() {
+	if !b.stirred {
+		b.stirred = true
+		b.p.woken = append(b.p.woken, b)
+	}
+}
+
+// run sends what is ready until the producer ends.
+func (b *broker) run() {
+	select {
+	case <-b.p.ready:
+	case <-b.p.ctx.Done():
+		return
+	}
+	for {
+		taken, wait := b.take()
+		if len(taken) > 0 {
+			b.send(taken)
+			continue
+		}
+		var later <-chan time.Time
+		if wait > 0 {
+			later = time.After(wait)
+		}
+		select {
+		case <-b.bell:
+		case <-later:
+		case <-b.p.ctx.Done():
+			return
+		}
+	}
+}
+
+// take gives the partitions whose first batches make the next request. Without any it says after which time there will be some; 0:
+// when it is woken.
+func (b *broker) take() (taken []*partition, wait time.Duration) {
+	p := b.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if b.requests >= mostRequests || p.ctx.Err() != nil || len(b.ready) == 0 {
+		return nil, 0
+	}
+	linger := p.cfg.Client.Linger
+	if p.flushing > 0 || p.memory.used >= p.memory.limit {
+		linger = 0
+	}
+	var now time.Time
+	if linger > 0 {
+		now = time.Now()
+	}
+	size, left := 0, b.ready[:0]
+	for i, part := range b.ready {
+		at, due := part.due(linger, now)
+		if due && size > 0 && size+len(part.queue[0].buf) > requestBytes {
+			left = append(left, b.ready[i:]...)
+			break
+		}
+		if !due {
+			if d := at.Sub(now); wait == 0 || d < wait {
+				wait = d
+			}
+			left = append(left, part)
+			continue
+		}
+		first := part.queue[0]
+		if !first.closed {
+			part.close(first)
+		}
+		part.busy, part.listed, part.sent = true, false, part.topic.id
+		taken = append(taken, part)
+		size += len(first.buf)
+	}
+	clear(b.ready[len(left):])
+	b.ready = left
+	if len(taken) > 0 {
+		b.requests++
+	}
+	return taken, wait
+}
+
+// send sends the first batches of partitions; the answer is dealt with beside it.
+func (b *broker) send(taken []*partition) {
+	p := b.p
+	req := kmsg.NewPtrProduceRequest()
+	req.Acks = -1
+	req.TimeoutMillis = int32(p.cfg.Client.Timeout.Milliseconds())
+	slices.SortFunc(taken, func(x, y *partition) int { // those of a topic stand together
+		return cmp.Or(strings.Compare(x.topic.name, y.topic.name), cmp.Compare(x.number, y.number))
+	})
+	var last *Topic
+	for _, part := range taken {
+		if part.topic != last {
+			last = part.topic
+			topic := kmsg.NewProduceRequestTopic()
+			topic.Topic, topic.TopicID = last.name, part.sent
+			req.Topics = append(req.Topics, topic)
+		}
+		topic := &req.Topics[len(req.Topics)-1]
+		entry := kmsg.NewProduceRequestTopicPartition()
+		entry.Partition, entry.Records = part.number, b.seal(part.queue[0])
+		topic.Partitions = append(topic.Partitions, entry)
+	}
+	p.running.Go(func() {
+		resp, err := p.client.Broker(int(b.node)).Request(p.ctx, req)
+		answer, _ := resp.(*kmsg.ProduceResponse)
+		p.answered(b, taken, answer, err)
+	})
+}
+
+// seal makes what is sent of a closed batch, in its own memory. No lock is needed: nobody else touches a batch that is under way.
+func (b *broker) seal(batch *batch) []byte {
+	if batch.sealed {
+		return batch.buf
+	}
+	batch.sealed = true
+	h := &batch.head
+	h.producer, h.epoch = b.p.id, b.p.epoch
+	if b.p.compressor != nil {
+		b.packing.Reset()
+		packed, codec := b.p.compressor.Compress(&b.packing, batch.buf[batchHead:])
+		if packed != nil && len(packed) < len(batch.buf)-batchHead {
+			h.codec = int8(codec)
+			batch.buf = append(batch.buf[:batchHead], packed...)
+		}
+	}
+	finish(batch.buf, h)
+	return batch.buf
+}
+
+// unlist takes a partition away that another broker leads now.
+func (b *broker) unlist(part *partition) {
+	part.listed = false
+	b.ready = slices.DeleteFunc(b.ready, func(p *partition) bool { return p == part })
+}
+
+// stirAll wakes the brokers that have got something to do, when no records are being appended.
+func (p *Producer) stirAll() {
+	for _, b := range p.woken {
+		b.wake()
+	}
+	p.woken = p.woken[:0]
+}

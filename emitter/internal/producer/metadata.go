@@ -1,0 +1,206 @@
+package producer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// initialize gets the producer's id, which the cluster gives to each new one.
+func (p *Producer) initialize() {
+	for pause := firstPause; ; pause = min(2*pause, mostPause) {
+		req := kmsg.NewPtrInitProducerIDRequest()
+		req.ProducerID, req.ProducerEpoch = -1, -1
+		resp, err := req.RequestWith(p.ctx, p.client)
+		if err == nil {
+			if err = kerr.ErrorForCode(resp.ErrorCode); err == nil {
+				p.id, p.epoch = resp.ProducerID, resp.ProducerEpoch
+				close(p.ready)
+				return
+			}
+		}
+		if p.ctx.Err() != nil {
+			return
+		}
+		if !p.cfg.Client.Transient(err) {
+			p.fail(fmt.Errorf("asking Kafka for the id of an idempotent producer: %w", err))
+			return
+		}
+		if !p.pause(pause) {
+			return
+		}
+	}
+}
+
+// pause waits; false: the producer has ended.
+func (p *Producer) pause(d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-p.ctx.Done():
+		return false
+	}
+}
+
+// Topic returns a topic, once the cluster knows it, or an error when ctx or the producer ends first or the topic may not be seen.
+func (p *Producer) Topic(ctx context.Context, name string) (*Topic, error) {
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, mostPause) {
+		p.mu.Lock()
+		t := p.topics[name]
+		p.mu.Unlock()
+		if t != nil {
+			return t, nil
+		}
+		err := p.refresh(ctx, []string{name})
+		switch {
+		case err == nil:
+			continue
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case p.ctx.Err() != nil:
+			return nil, p.ctx.Err()
+		case !p.cfg.Client.Transient(err) && !errors.Is(err, kerr.UnknownTopicOrPartition):
+			return nil, fmt.Errorf("topic %s: %w", name, err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		case <-p.ctx.Done():
+		}
+	}
+}
+
+// ask has the topics looked up anew soon.
+func (p *Producer) ask() {
+	select {
+	case p.stale <- struct{}{}:
+	default:
+	}
+}
+
+// refreshTopics keeps up with leaders and numbers of partitions: when a fault asks for it, and now and then.
+func (p *Producer) refreshTopics() {
+	pause := firstPause // between two at least, and longer while they fail
+	for {
+		select {
+		case <-p.stale:
+		case <-time.After(p.cfg.Client.MetadataAge):
+		case <-p.ctx.Done():
+			return
+		}
+		if err := p.refreshAll(); err != nil {
+			p.ask()
+			pause = min(2*pause, mostPause)
+		} else {
+			pause = firstPause
+		}
+		if !p.pause(pause) {
+			return
+		}
+	}
+}
+
+// refreshMany is how many topics are asked for at once.
+const refreshMany = 1000
+
+func (p *Producer) refreshAll() error {
+	p.mu.Lock()
+	names := make([]string, 0, len(p.topics))
+	for name := range p.topics {
+		names = append(names, name)
+	}
+	p.mu.Unlock()
+	for len(names) > 0 {
+		n := min(len(names), refreshMany)
+		if err := p.refresh(p.ctx, names[:n]); err != nil {
+			return err
+		}
+		names = names[n:]
+	}
+	return nil
+}
+
+// refresh looks topics up. It returns an error if the cluster does not answer, or has something against one of them.
+func (p *Producer) refresh(ctx context.Context, names []string) error {
+	p.refreshing.Lock()
+	defer p.refreshing.Unlock()
+	req := kmsg.NewPtrMetadataRequest()
+	for i := range names {
+		topic := kmsg.NewMetadataRequestTopic()
+		topic.Topic = &names[i]
+		req.Topics = append(req.Topics, topic)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.ctx, cancel)()
+	resp, err := req.RequestWith(ctx, p.client)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range resp.Topics {
+		t := &resp.Topics[i]
+		if t.Topic == nil {
+			continue
+		}
+		failed := kerr.ErrorForCode(t.ErrorCode)
+		if failed == nil && len(t.Partitions) == 0 {
+			failed = kerr.UnknownTopicOrPartition
+		}
+		if failed == nil {
+			failed = p.learn(t)
+		}
+		if failed != nil {
+			err = failed
+		}
+	}
+	p.stirAll()
+	return err
+}
+
+// learn takes up what the cluster says of a topic. It returns an error if a partition has no leader.
+func (p *Producer) learn(t *kmsg.MetadataResponseTopic) error {
+	topic := p.topics[*t.Topic]
+	if topic == nil {
+		topic = &Topic{name: *t.Topic}
+	}
+	topic.id = t.TopicID
+	var missing error
+	for i := range t.Partitions {
+		number := int(t.Partitions[i].Partition)
+		if number >= len(t.Partitions) || number < 0 {
+			return fmt.Errorf("topic %s has %d partitions, and one of them has the number %d", topic.name, len(t.Partitions), number)
+		}
+		for len(topic.partitions) <= number {
+			topic.partitions = append(topic.partitions, &partition{topic: topic, number: int32(len(topic.partitions))})
+		}
+		part := topic.partitions[number]
+		if leader := t.Partitions[i].Leader; leader >= 0 {
+			part.move(p.broker(leader))
+		} else {
+			part.move(nil)
+			missing = kerr.LeaderNotAvailable
+		}
+	}
+	p.topics[topic.name] = topic
+	return missing
+}
+
+// move makes a broker the partition's leader.
+func (p *partition) move(b *broker) {
+	if p.broker == b {
+		return
+	}
+	if p.listed {
+		p.broker.unlist(p)
+	}
+	p.broker = b
+	if b != nil && !p.busy && len(p.queue) > 0 {
+		p.list()
+	}
+}

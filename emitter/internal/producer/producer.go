@@ -1,0 +1,230 @@
+// Package producer writes records to Kafka in record batches of its own, over the connections of a franz-go client. It does what
+// franz-go's producer does for one goroutine that never lets a record be lost or overtaken, without that one's cost of a
+// record: a record is copied once into its batch, and what is acknowledged is counted by batches.
+//
+// It is an idempotent producer: a batch has a sequence number in its partition, and a partition has one batch under way at a
+// time, so that whatever is sent again after a fault is in order and there once. What waiting can heal is tried until it
+// works; the first record that Kafka refuses ends the producer, and nothing newer is sent.
+package producer
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/tidemark-cdc/tidemark/emitter/internal/kclient"
+)
+
+// Config says how records are sent. Client, Acked and Failed must be there.
+type Config struct {
+	Client *kclient.Client
+
+	// MaxBytes bounds the memory of batches that are not acknowledged. [Producer.Room] waits for it; a single record may be
+	// larger.
+	MaxBytes int
+
+	// Acked hears of records that all in-sync replicas have. It may be called from any goroutine and must not block nor
+	// call the producer.
+	Acked func(parts []Part)
+
+	// Failed hears once why the producer has ended: a [Refused], or an error of the cluster as a whole. The same goes for it.
+	Failed func(error)
+}
+
+// Record is one record. Its bytes are copied.
+type Record struct {
+	Key, Value []byte // nil for null
+	Headers    []byte // as [AppendHeaderCount] and [AppendHeader] make them
+	Group      uint64
+	File       string
+	Pos        int64
+}
+
+// NoHeaders is what [Record.Headers] is of a record that has none.
+var NoHeaders = []byte{0}
+
+// Refused is a record that Kafka does not take.
+type Refused struct {
+	Topic string
+	Key   []byte
+	Size  int // bytes of the record, in a batch of its own without compression
+	File  string
+	Pos   int64
+	Err   error
+}
+
+func (r *Refused) Error() string { return "topic " + r.Topic + ": " + r.Err.Error() }
+func (r *Refused) Unwrap() error { return r.Err }
+
+// Producer sends records. One goroutine calls Topic, Room, Begin, Append and End; the other methods may be called from any.
+type Producer struct {
+	cfg        Config
+	client     *kgo.Client
+	compressor kgo.Compressor
+	largest    int // bytes of a batch
+	ctx        context.Context
+	cancel     context.CancelFunc
+	running    sync.WaitGroup
+	ended      sync.Once
+	ready      chan struct{} // closed when id and epoch are known
+	id         int64
+	epoch      int16
+
+	refreshing sync.Mutex    // one refresh of the topics at a time
+	stale      chan struct{} // asks for one
+
+	mu       sync.Mutex
+	topics   map[string]*Topic
+	byID     map[[16]byte]*Topic
+	brokers  map[int32]*broker
+	woken    []*broker // have got records since Begin
+	now      int64     // of Begin, in ms since the epoch
+	memory   memory
+	pending  int           // batches that are not acknowledged
+	flushing int           // callers of Flush: nothing lingers
+	room     chan struct{} // told when memory is given back
+	closed   bool          // no goroutine is started any more
+	idle     chan struct{} // closed when pending falls to 0; nil while nobody waits
+}
+
+// New starts a producer. Close ends it; the client stays the caller's.
+func New(cfg Config) *Producer {
+	p := &Producer{
+		cfg: cfg, client: cfg.Client.Kgo, compressor: cfg.Client.Compressor, largest: int(cfg.Client.MaxRecordBytes),
+		ready: make(chan struct{}), stale: make(chan struct{}, 1), room: make(chan struct{}, 1),
+		topics: make(map[string]*Topic), byID: make(map[[16]byte]*Topic), brokers: make(map[int32]*broker),
+		memory: memory{limit: cfg.MaxBytes},
+	}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.running.Go(p.initialize)
+	p.running.Go(p.refreshTopics)
+	return p
+}
+
+// Context ends with the producer.
+func (p *Producer) Context() context.Context { return p.ctx }
+
+// Stop ends the producer without waiting. Nothing more is sent, and Failed hears nothing of it.
+func (p *Producer) Stop() {
+	p.cancel() // without the lock, which the goroutine that appends may hold
+}
+
+// Close ends the producer, gives up what is not acknowledged, and waits until nothing is sent any more. What was on its way may
+// have arrived.
+func (p *Producer) Close() {
+	p.cancel()
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.running.Wait()
+}
+
+// fail ends the producer.
+func (p *Producer) fail(err error) {
+	if p.ctx.Err() != nil {
+		return
+	}
+	p.ended.Do(func() { p.cfg.Failed(err) })
+	p.cancel()
+}
+
+// Room waits until the batches take less than their bound, or the producer or ctx has ended.
+func (p *Producer) Room(ctx context.Context) error {
+	for {
+		p.mu.Lock()
+		full := p.memory.used > 0 && p.memory.used >= p.memory.limit && p.ctx.Err() == nil
+		p.mu.Unlock()
+		if !full {
+			return nil
+		}
+		select {
+		case <-p.room:
+		case <-p.ctx.Done():
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Begin prepares for some records, which have now as their time; End sends them. Between the two the producer does nothing else,
+// so there are to be few, and no other method may be called.
+func (p *Producer) Begin(now time.Time) {
+	p.mu.Lock()
+	p.now = now.UnixMilli()
+}
+
+// Append adds a record to a partition of a topic. It does not block.
+func (p *Producer) Append(t *Topic, partition int, r *Record) {
+	part := t.partitions[partition]
+	if b := p.place(part, r); b != nil {
+		b.add(r, p.now)
+	}
+	if !part.busy && !part.listed {
+		part.list()
+	}
+}
+
+// End ends what Begin has begun.
+func (p *Producer) End() {
+	woken := p.woken
+	p.woken = p.woken[:0]
+	for _, b := range woken {
+		b.wake()
+	}
+	p.mu.Unlock()
+}
+
+// place finds the batch for a record.
+func (p *Producer) place(part *partition, r *Record) *batch {
+	// The deltas at their longest, so that it fits whatever they are.
+	_, size := recordSize(1<<31, 1<<24, r.Key, r.Value, r.Headers)
+	if n := len(part.queue); n > 0 {
+		if b := part.queue[n-1]; !b.closed && len(b.buf)+size <= p.largest {
+			if len(b.buf)+size > cap(b.buf) {
+				p.memory.grow(b, size, p.largest)
+			}
+			return b
+		} else if !b.closed {
+			part.close(b)
+		}
+	}
+	b := p.memory.batch(max(batchHead+size, part.usual))
+	b.since = time.UnixMilli(p.now)
+	part.queue = append(part.queue, b)
+	p.pending++
+	return b
+}
+
+// Flush waits until all records are acknowledged, or the producer or ctx has ended.
+func (p *Producer) Flush(ctx context.Context) error {
+	p.mu.Lock()
+	p.flushing++
+	for _, b := range p.brokers {
+		b.wake()
+	}
+	defer func() {
+		p.mu.Lock()
+		p.flushing--
+		p.mu.Unlock()
+	}()
+	for p.pending > 0 && p.ctx.Err() == nil {
+		if p.idle == nil {
+			p.idle = make(chan struct{})
+		}
+		idle := p.idle
+		p.mu.Unlock()
+		select {
+		case <-idle:
+		case <-p.ctx.Done():
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		p.mu.Lock()
+	}
+	p.mu.Unlock()
+	return nil
+}

@@ -1,0 +1,65 @@
+package producer
+
+import (
+	"time"
+
+	"github.com/tidemark-cdc/tidemark/emitter/internal/kclient"
+)
+
+// Topic is a topic that is known. Its methods are for the goroutine that appends.
+type Topic struct {
+	name       string
+	id         [16]byte
+	partitions []*partition
+	keyless    kclient.Keyless
+}
+
+// partition is one partition of a topic, with its batches in the order of their sequence numbers. All but the last are closed.
+type partition struct {
+	topic    *Topic
+	number   int32
+	broker   *broker // its leader; nil: not known
+	sequence int32   // of the next batch that is closed
+	queue    []*batch
+	busy     bool     // its first batch is under way, or waits to be sent again
+	listed   bool     // it is among the broker's ready ones
+	usual    int      // bytes of the batch before
+	sent     [16]byte // id of the topic in the request under way
+}
+
+// Partition says where a record goes: to fixed if that is not negative, else where Java's producer has it.
+func (t *Topic) Partition(fixed int32, key, value []byte) int {
+	switch {
+	case fixed >= 0:
+		return int(fixed)
+	case key != nil:
+		return kclient.Partition(key, len(t.partitions))
+	}
+	return t.keyless.Partition(len(value), len(t.partitions))
+}
+
+// close ends a batch and numbers its records.
+func (p *partition) close(b *batch) {
+	b.closed = true
+	b.head.sequence = p.sequence
+	p.sequence = after(p.sequence, b.head.count)
+}
+
+// list puts the partition among those that its leader has something to be sent for.
+func (p *partition) list() {
+	if p.broker == nil {
+		return // until its leader is known
+	}
+	p.listed = true
+	p.broker.ready = append(p.broker.ready, p)
+	p.broker.stir()
+}
+
+// due says when the first batch is to be sent, and whether that is now: it is full, or has waited for others long enough.
+func (p *partition) due(linger time.Duration, now time.Time) (time.Time, bool) {
+	if linger <= 0 || p.queue[0].closed {
+		return now, true
+	}
+	at := p.queue[0].since.Add(linger)
+	return at, !at.After(now)
+}
