@@ -235,4 +235,7 @@ func (l liveStream) next(ctx context.Context) ([]byte, int64, error) {
 	return raw[:len(raw)-l.stream.ChecksumLen()], -1, nil
 }
 
+// ready says whether next has an event without waiting for the server.
+func (l liveStream) ready() bool { return l.stream.Ready() }
+
 func (l liveStream) close() error { return l.stream.Close() }

@@ -26,6 +26,9 @@ type Reader struct {
 	asm   assembler
 	start offset.Offset
 	err   error
+
+	waiting func(context.Context) error // BeforeWaiting
+	without int                         // raw events since it was called
 }
 
 var _ Source = (*Reader)(nil)
@@ -78,6 +81,25 @@ func (r *Reader) begin() {
 // Start is the offset at which the stream begins.
 func (r *Reader) Start() offset.Offset { return r.start }
 
+// longWithout is after how many raw events BeforeWaiting's function is called though there are more.
+const longWithout = 1024
+
+// BeforeWaiting has f called whenever Read is about to wait for the server, and now and then while there is always more.
+// So what came of the events before can be kept back until then. An error of f is Read's. To be called before the first Read;
+// files are never waited for.
+func (r *Reader) BeforeWaiting(f func(ctx context.Context) error) { r.waiting = f }
+
+// wait calls it if it is time.
+func (r *Reader) wait(ctx context.Context) error {
+	if r.without++; r.without < longWithout {
+		if live, ok := r.raw.(interface{ ready() bool }); !ok || live.ready() {
+			return nil
+		}
+	}
+	r.without = 0
+	return r.waiting(ctx)
+}
+
 // Read returns the next event; see [Source]. When ctx ends it returns ctx's error, and a later Read goes on.
 func (r *Reader) Read(ctx context.Context) (Event, error) {
 	if r.err != nil {
@@ -89,6 +111,11 @@ func (r *Reader) Read(ctx context.Context) (Event, error) {
 		return nil, err
 	}
 	for ev == nil {
+		if r.waiting != nil {
+			if err := r.wait(ctx); err != nil {
+				return nil, err
+			}
+		}
 		if ev, err = r.step(ctx); err != nil {
 			return nil, err
 		}

@@ -62,7 +62,9 @@ type AtLeastOnce struct {
 
 	// Of the goroutine that calls the methods.
 	batch   Batch
-	next    int // the first record of the batch that is not handed over
+	next    int    // the first record of the batch that is not handed over
+	edges   []edge // behind records of the batch, in order
+	edge    int    // the first one that is not announced
 	known   map[string]*producer.Topic
 	topic   string // the last one known …
 	of      *producer.Topic
@@ -76,6 +78,12 @@ type AtLeastOnce struct {
 	mu       sync.Mutex
 	err      error
 	failedAt chan struct{}
+}
+
+// edge is an offset that holds after a record of the batch and all before it.
+type edge struct {
+	record int
+	after  offset.Offset
 }
 
 var _ Delivery = (*AtLeastOnce)(nil)
@@ -153,10 +161,10 @@ func (d *AtLeastOnce) Deliver(ctx context.Context) error {
 		if n, err = d.deliverable(ctx, records[d.next:], n); err != nil {
 			return err
 		}
-		d.append(records[d.next:d.next+n], now)
+		d.append(records[d.next:d.next+n], d.after(d.next+n-1), now)
 		d.next += n
 	}
-	d.next = 0
+	d.next, d.edge, d.edges = 0, 0, d.edges[:0]
 	if cap(d.batch.mem) > 2*batchBytes { // of a large row
 		d.batch.mem = nil
 	}
@@ -193,9 +201,20 @@ func (d *AtLeastOnce) deliverable(ctx context.Context, records []Record, n int) 
 	return min(n, len(records)), nil
 }
 
-// append hands records of the present topic over.
-func (d *AtLeastOnce) append(records []Record, now time.Time) {
-	one := producer.Record{Group: d.tracker.Sent(len(records), records[len(records)-1].Offset)}
+// after is the offset that holds after a record of the batch.
+func (d *AtLeastOnce) after(record int) offset.Offset {
+	after := d.batch.Records[record].Offset
+	for ; d.edge < len(d.edges) && d.edges[d.edge].record <= record; d.edge++ {
+		if d.edges[d.edge].record == record {
+			after = d.edges[d.edge].after
+		}
+	}
+	return after
+}
+
+// append hands records of the present topic over, after which an offset holds.
+func (d *AtLeastOnce) append(records []Record, after offset.Offset, now time.Time) {
+	one := producer.Record{Group: d.tracker.Sent(len(records), after)}
 	d.producer.Begin(now)
 	for i := range records {
 		r := &records[i]
@@ -329,9 +348,19 @@ func refusal(topic string, key []byte, size int, file string, pos int64, cause e
 }
 
 // Boundary implements [Delivery].
-func (d *AtLeastOnce) Boundary(ctx context.Context, after offset.Offset) error {
-	if err := d.Deliver(ctx); err != nil {
-		return err
+func (d *AtLeastOnce) Boundary(_ context.Context, after offset.Offset) error {
+	select {
+	case <-d.failedAt:
+		return d.Err()
+	default:
+	}
+	if n := len(d.batch.Records); n > 0 {
+		if last := len(d.edges) - 1; last >= 0 && d.edges[last].record == n-1 {
+			d.edges[last].after = after
+		} else {
+			d.edges = append(d.edges, edge{n - 1, after})
+		}
+		return nil
 	}
 	d.tracker.Boundary(after)
 	return nil

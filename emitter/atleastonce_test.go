@@ -319,12 +319,14 @@ func TestI1_SafeWaitsForTheOldest(t *testing.T) {
 	d := delivery(t, c, DeliveryConfig{})
 	add(t, d, keyFor(1, 0), "first", 1)
 	must(t, d.Boundary(t.Context(), at(2)))
+	must(t, d.Deliver(t.Context()))
 	wantSafe(t, d, 2)
 	add(t, d, keyFor(0, 0), "held", 3)
 	for i := range 10 {
 		add(t, d, keyFor(1, i), "newer", int64(4+i))
 	}
 	must(t, d.Boundary(t.Context(), at(14)))
+	must(t, d.Deliver(t.Context()))
 	consume(t, c, 11) // all but the held one are written
 	time.Sleep(50 * time.Millisecond)
 	if o, _ := d.Safe(); o.Pos != 2 {
@@ -366,6 +368,7 @@ func TestI7_FirstFailureEndsAll(t *testing.T) {
 	d := delivery(t, c, DeliveryConfig{})
 	add(t, d, keyFor(1, 0), "fine", 1)
 	must(t, d.Boundary(t.Context(), at(2)))
+	must(t, d.Deliver(t.Context()))
 	wantSafe(t, d, 2)
 	add(t, d, keyFor(0, 0), "refused", 3)
 	must(t, d.Deliver(t.Context()))

@@ -14,9 +14,9 @@ import (
 //		b, err := d.Batch(ctx)  // bounded memory: this is where the loop waits for Kafka
 //		err = em.Row(b, ev)
 //	}
-//	err = d.Deliver(ctx)        // hand over what is appended
-//	…
 //	err = d.Boundary(ctx, ev.Offset)
+//	…
+//	err = d.Deliver(ctx)        // hand over what is appended, before waiting for more
 //	…
 //	if o, ok := d.Safe(); ok { store o }
 type Delivery interface {
@@ -29,8 +29,8 @@ type Delivery interface {
 	// while the window of unacknowledged records is full. When ctx ends first, the rest is kept for the next call.
 	Deliver(ctx context.Context) error
 
-	// Boundary delivers what is appended and announces an offset that holds once all of it is acknowledged: a commit,
-	// rows that were filtered out, idle time (I8).
+	// Boundary announces an offset that holds once all that is appended so far is acknowledged: a commit, rows that were
+	// filtered out, idle time (I8). It delivers nothing.
 	Boundary(ctx context.Context, after offset.Offset) error
 
 	// Flush delivers what is appended and waits until everything is acknowledged.

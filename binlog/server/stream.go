@@ -116,6 +116,17 @@ func (s *Stream) Next(ctx context.Context) ([]byte, error) {
 	return event, nil
 }
 
+// Ready says whether the next event has come as a whole, so that Next does not wait for the network. It may say no of one that
+// takes several packets.
+func (s *Stream) Ready() bool {
+	b := s.buf[s.r+s.used : s.w]
+	if len(b) < packetHeader {
+		return false
+	}
+	n := int(b[0]) | int(b[1])<<8 | int(b[2])<<16
+	return n < maxPacket && len(b) >= packetHeader+n
+}
+
 func (s *Stream) next(ctx context.Context) ([]byte, error) {
 	payload, err := s.packet(ctx)
 	if err != nil {

@@ -33,6 +33,9 @@ type Output struct {
 	// ends the stream.
 	SkipRows func(err error)
 
+	// Later leaves it to others to hand over what is appended ([emitter.Delivery.Deliver]), before they wait for the next event.
+	Later bool
+
 	beat time.Time // of the last heartbeat
 }
 
@@ -52,6 +55,9 @@ func (o *Output) Event(ctx context.Context, event binlog.Event) error {
 		return o.boundary(ctx, event.Offset)
 	case *binlog.SchemaChange:
 		if o.SchemaChange != nil {
+			if err := o.Delivery.Deliver(ctx); err != nil { // what comes before does not wait for it
+				return err
+			}
 			if err := o.SchemaChange(ctx, event); err != nil {
 				return err
 			}
@@ -94,7 +100,7 @@ func (o *Output) rows(ctx context.Context, event *binlog.Rows) error {
 	if silent {
 		return o.boundary(ctx, after)
 	}
-	if err := o.Delivery.Deliver(ctx); err != nil || covered {
+	if err := o.deliver(ctx); err != nil || covered {
 		return err
 	}
 	return o.heartbeat(ctx, o.Emitter.Mark(after))
@@ -104,6 +110,14 @@ func (o *Output) rows(ctx context.Context, event *binlog.Rows) error {
 func (o *Output) records(ctx context.Context, encode func(*emitter.Batch) error) error {
 	if _, err := o.encode(ctx, encode); err != nil {
 		return err
+	}
+	return o.deliver(ctx)
+}
+
+// deliver hands over what is appended, unless others do.
+func (o *Output) deliver(ctx context.Context) error {
+	if o.Later {
+		return nil
 	}
 	return o.Delivery.Deliver(ctx)
 }

@@ -153,6 +153,12 @@ func (p *Pipeline) stream(ctx context.Context, source binlog.Source, delivery em
 			return p.SchemaChange(ctx, ev)
 		}
 	}
+	if reader, ok := source.(interface {
+		BeforeWaiting(func(context.Context) error)
+	}); ok {
+		reader.BeforeWaiting(delivery.Deliver)
+		out.Later = true
+	}
 	for {
 		event, err := source.Read(ctx)
 		if err == io.EOF { // bare: within another error it is a connection that the server closed

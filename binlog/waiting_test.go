@@ -1,0 +1,73 @@
+package binlog
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+)
+
+// slowStream is a raw stream of heartbeats that come in portions.
+type slowStream struct {
+	portions []int // events in each
+	read     int   // in all
+	waited   func()
+}
+
+func (s *slowStream) next(context.Context) ([]byte, int64, error) {
+	if len(s.portions) == 0 {
+		return nil, 0, io.EOF
+	}
+	if s.portions[0] == 0 {
+		s.waited()
+		s.portions = s.portions[1:]
+		return s.next(nil)
+	}
+	s.portions[0]--
+	s.read++
+	return heartbeatEvent(), -1, nil
+}
+
+func (s *slowStream) ready() bool  { return len(s.portions) > 0 && s.portions[0] > 0 }
+func (s *slowStream) close() error { return nil }
+
+// heartbeatEvent is one without a file, which gives no event.
+func heartbeatEvent() []byte {
+	raw := make([]byte, headerSize)
+	raw[4], raw[9] = evHeartbeat, headerSize
+	raw[17] = byte(flagArtificial)
+	return raw
+}
+
+// What is kept back is called for before each wait, and not before it has been read what is there; and, while there is always more,
+// now and then.
+func TestBeforeWaiting(t *testing.T) {
+	raw := &slowStream{portions: []int{3, 2, 3*longWithout + 1, 1}}
+	r, err := newReader(Config{Captured: func(string, string) bool { return false }}, raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var called []int
+	raw.waited = func() {
+		if len(called) == 0 || called[len(called)-1] != raw.read {
+			t.Errorf("it waits behind event %d, and the calls were behind %v", raw.read, called)
+		}
+	}
+	stop := errors.New("stop")
+	r.BeforeWaiting(func(context.Context) error {
+		called = append(called, raw.read)
+		if raw.read > 3*longWithout+6 {
+			return stop
+		}
+		return nil
+	})
+	for err == nil {
+		_, err = r.Read(t.Context())
+	}
+	if !errors.Is(err, stop) {
+		t.Errorf("ended with %v", err)
+	}
+	if len(called) > 8 {
+		t.Errorf("called behind %v", called)
+	}
+}
