@@ -178,8 +178,11 @@ func dumpCommand(req DumpRequest, maria bool) ([]byte, error) {
 	}
 	// This command has room for 64-bit positions, too. With a file it begins there and leaves out the given GTIDs.
 	file, pos, gtids := "", int64(4), from.GTIDs
-	if !from.ByGTID {
+	switch {
+	case !from.ByGTID:
 		file, pos, gtids = from.File, from.Pos, ""
+	case from.Direct:
+		file, pos = from.File, from.Pos
 	}
 	set, err := encodeGTIDs(gtids)
 	if err != nil {

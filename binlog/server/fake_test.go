@@ -24,6 +24,7 @@ type fake struct {
 	tables    map[string]string // db.table → SHOW CREATE TABLE
 	afterList func(f *fake)     // called after each list of tables, with the lock held
 	events    map[int64]bool    // positions at which events begin
+	infos     map[int64]string  // what SHOW BINLOG EVENTS says of them
 	unknown   []string          // GTID_SUBTRACT(stored, executed), one a question; the last one stays
 	gone      string            // GTID_SUBTRACT(purged, stored)
 	begin     string            // of a MariaDB: the GTIDs at the beginning of its oldest file
@@ -204,7 +205,7 @@ func (h *handler) HandleQuery(query string) (*mysql.Result, error) {
 		if !f.events[pos] {
 			return nil, mysql.NewError(1220, "Error reading Log_event")
 		}
-		return table([]string{"Log_name", "Pos", "Event_type"}, [][]any{{"mysql-bin.000003", pos, "Query"}})
+		return table([]string{"Log_name", "Pos", "Event_type", "Info"}, [][]any{{"mysql-bin.000003", pos, "Query", f.infos[pos]}})
 	case is("SELECT GTID_SUBTRACT"):
 		u := f.unknown[0]
 		if len(f.unknown) > 1 {

@@ -17,6 +17,7 @@ type DumpFrom struct {
 	GTIDs  string // the set that the offset holds; "" for none
 	ByGTID bool   // ask by GTIDs: all that is not in the set, from the first such transaction on
 	Origin Origin // who said so
+	Direct bool   // with ByGTID: the stream may begin at File and Pos, before which everything is in the set
 }
 
 // Origin says who named a position. Error texts speak of it, and of what can be done about it.
@@ -52,7 +53,8 @@ const executedWait = 3 * time.Second
 // server knows everything the offset says was done ([ErrOtherServer]), and still has everything after it ([ErrPurged]).
 // The errors speak of it by its origin.
 //
-// With GTIDs in the offset and gtid_mode=ON the stream is asked for by GTIDs, wherever the server has them. Otherwise
+// With GTIDs in the offset and gtid_mode=ON the stream is asked for by GTIDs, wherever the server has them, from the offset's
+// position on if that is proven to be right. Otherwise
 // by file and position, where an event must begin; that it is the right one (a BEGIN, when the offset is inside a
 // transaction) is for the reader of the stream to see.
 func (c *Conn) Locate(ctx context.Context, start offset.Offset, origin Origin) (DumpFrom, error) {
@@ -68,7 +70,8 @@ func (c *Conn) Locate(ctx context.Context, start offset.Offset, origin Origin) (
 		}
 		if info.UsesGTIDs() {
 			from.ByGTID = true
-			return from, nil
+			from.Direct, err = c.direct(ctx, info, start)
+			return from, err
 		}
 	}
 	if err := c.locateFile(ctx, from.File, from.Pos, origin); err != nil {

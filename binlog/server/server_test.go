@@ -197,10 +197,10 @@ func TestLocate(t *testing.T) {
 		kind   error
 		text   string
 	}{
-		{"GTIDs", gtid, nil, DumpFrom{"mysql-bin.000003", 400, a, true, Stored}, nil, ""},
-		{"GTIDs of another server's file", offset.Offset{File: "other.000077", Pos: 9, GTIDs: set}, nil, DumpFrom{"other.000077", 9, a, true, Stored}, nil, ""},
-		{"no GTIDs yet", offset.Offset{File: "mysql-bin.000003", Pos: 400, GTIDs: offset.EmptyGTIDSet()}, nil, DumpFrom{"mysql-bin.000003", 400, "", true, Stored}, nil, ""},
-		{"GTIDs that are executed a moment later", gtid, func(f *fake) { f.unknown = []string{a, a, ""} }, DumpFrom{"mysql-bin.000003", 400, a, true, Stored}, nil, ""},
+		{"GTIDs", gtid, nil, DumpFrom{"mysql-bin.000003", 400, a, true, Stored, false}, nil, ""},
+		{"GTIDs of another server's file", offset.Offset{File: "other.000077", Pos: 9, GTIDs: set}, nil, DumpFrom{"other.000077", 9, a, true, Stored, false}, nil, ""},
+		{"no GTIDs yet", offset.Offset{File: "mysql-bin.000003", Pos: 400, GTIDs: offset.EmptyGTIDSet()}, nil, DumpFrom{"mysql-bin.000003", 400, "", true, Stored, false}, nil, ""},
+		{"GTIDs that are executed a moment later", gtid, func(f *fake) { f.unknown = []string{a, a, ""} }, DumpFrom{"mysql-bin.000003", 400, a, true, Stored, false}, nil, ""},
 		{
 			"GTIDs unknown", gtid, func(f *fake) { f.unknown = []string{"00000000-0000-0000-0000-0000000000cc:4"} },
 			DumpFrom{},
@@ -219,10 +219,10 @@ func TestLocate(t *testing.T) {
 			ErrPurged,
 			"come after the stored offset: 00000000-0000-0000-0000-00000000000a:8. Choices:",
 		},
-		{"GTIDs on a server that is leaving them", gtid, func(f *fake) { f.vars["gtid_mode"] = "ON_PERMISSIVE" }, DumpFrom{"mysql-bin.000003", 400, a, false, Stored}, nil, ""},
-		{"no GTIDs on a server with them", file("mysql-bin.000003", 400), nil, DumpFrom{"mysql-bin.000003", 400, "", false, Stored}, nil, ""},
-		{"start of a file", file("mysql-bin.000002", 4), nil, DumpFrom{"mysql-bin.000002", 4, "", false, Stored}, nil, ""},
-		{"end of a file", file("mysql-bin.000003", 900), nil, DumpFrom{"mysql-bin.000003", 900, "", false, Stored}, nil, ""},
+		{"GTIDs on a server that is leaving them", gtid, func(f *fake) { f.vars["gtid_mode"] = "ON_PERMISSIVE" }, DumpFrom{"mysql-bin.000003", 400, a, false, Stored, false}, nil, ""},
+		{"no GTIDs on a server with them", file("mysql-bin.000003", 400), nil, DumpFrom{"mysql-bin.000003", 400, "", false, Stored, false}, nil, ""},
+		{"start of a file", file("mysql-bin.000002", 4), nil, DumpFrom{"mysql-bin.000002", 4, "", false, Stored, false}, nil, ""},
+		{"end of a file", file("mysql-bin.000003", 900), nil, DumpFrom{"mysql-bin.000003", 900, "", false, Stored, false}, nil, ""},
 		{"beyond the end", file("mysql-bin.000003", 901), nil, DumpFrom{}, ErrOtherServer, "which has 900 bytes"},
 		{"inside an event", file("mysql-bin.000003", 401), nil, DumpFrom{}, ErrOtherServer, "the stored offset is mysql-bin.000003:401, but no event begins there"},
 		{"before any event", file("mysql-bin.000003", 0), nil, DumpFrom{}, ErrOtherServer, "the first one of a file is at 4"},
@@ -612,6 +612,7 @@ func TestDumpCommand(t *testing.T) {
 		{"no GTIDs", DumpFrom{File: "f.1", Pos: 1 << 40, ByGTID: true}, command("", 4, none)},
 		{"GTIDs", DumpFrom{GTIDs: uuid + ":1-3:5", ByGTID: true}, command("", 4, plain)},
 		{"tags", DumpFrom{GTIDs: uuid + ":1-3:tag:7", ByGTID: true}, command("", 4, tagged)},
+		{"GTIDs from a position on", DumpFrom{File: "f.1", Pos: 900, GTIDs: uuid + ":1-3:5", ByGTID: true, Direct: true}, command("f.1", 900, plain)},
 	}
 	for _, tt := range tests {
 		got, err := dumpCommand(DumpRequest{ServerID: 7, From: tt.from}, false)

@@ -17,8 +17,9 @@ type ownClient struct {
 	client *kafka.Client
 }
 
-// newDelivery connects to Kafka and starts a delivery over that connection.
-func newDelivery(ctx context.Context, c *config.Connector, log *zap.Logger) (emitter.Delivery, error) {
+// newDelivery connects to Kafka and starts a delivery over that connection. records bounds the bytes of the records on their
+// way; 0: the default.
+func newDelivery(ctx context.Context, c *config.Connector, records int, log *zap.Logger) (emitter.Delivery, error) {
 	client, err := kafka.NewClient(kafka.ClientConfig{Properties: c.Producer, Log: log})
 	if err != nil {
 		return nil, err
@@ -28,7 +29,7 @@ func newDelivery(ctx context.Context, c *config.Connector, log *zap.Logger) (emi
 		return nil, err
 	}
 	topics := kafka.NewTopics(client, topicSpec(c), topicGroups(c)...)
-	return &ownClient{emitter.NewAtLeastOnce(client, emitter.DeliveryConfig{Topics: topics}), client}, nil
+	return &ownClient{emitter.NewAtLeastOnce(client, emitter.DeliveryConfig{MaxBytes: records, Topics: topics}), client}, nil
 }
 
 // Close gives up what is not acknowledged and closes the connection.

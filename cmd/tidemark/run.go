@@ -25,6 +25,7 @@ import (
 func runCommand() *cobra.Command {
 	var lenient bool
 	var flag registryFlag
+	var memory memorySize
 	cmd := &cobra.Command{
 		Use:   "run [worker.properties] connector.json…",
 		Short: "Stream the changes of MySQL servers to Kafka",
@@ -33,7 +34,15 @@ from the stored offset, Debezium's own included, and without one where snapshot.
 
 The connector files are those of Debezium's MySQL connector, the properties file is that of a Kafka Connect worker. SIGTERM or
 SIGINT ends reading, flushes, stores the offset and exits with 0; a second one exits at once. Several connectors run in one
-process; when one of them stops with an error, the others are stopped in order and the exit code is 1.`,
+process; when one of them stops with an error, the others are stopped in order and the exit code is 1.
+
+--memory bounds the process, all connectors together: the heap of Go, and in it the records on their way to Kafka, for which reading
+waits when the share of their connector is used up (8 MiB at most, and never more than half of its buffer.memory). The default is nine
+tenths of the container's limit; without one, a connector with some hundreds of tables stays below 80 MB. The size of a transaction does
+not matter: its rows are sent as they come, and those of an XA transaction wait in a file. A single row does: one of 64 MiB takes several
+times as much while it is read and written, on top. So do tables: some 4 KB for each that is known, and some 20 KB more for each that has
+changed since the start. The bound is a soft one: where more is in use, the process takes more rather than stop, and spends more time on
+collecting garbage. GOMEMLIMIT and GOGC, where they are set, win.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("no file is given: tidemark run worker.properties connector.json")
@@ -45,20 +54,26 @@ process; when one of them stops with an error, the others are stopped in order a
 			if err != nil {
 				return err
 			}
-			return run(cmd.Context(), args, lenient, &flag, log)
+			return run(cmd.Context(), args, lenient, &flag, memory, log)
 		},
 	}
 	cmd.Flags().BoolVar(&lenient, "lenient", false, "warn about keys that are not built yet instead of refusing them")
+	cmd.Flags().Var(&memory, "memory", "how much memory the process may take, such as 256MiB (default: the container's limit, or what keeps it below 80 MB)")
 	flag.add(cmd, ", instead of what key.converter and value.converter say")
 	return cmd
 }
 
-func run(ctx context.Context, files []string, lenient bool, flag *registryFlag, log *zap.Logger) error {
+func run(ctx context.Context, files []string, lenient bool, flag *registryFlag, asked memorySize, log *zap.Logger) error {
 	cfg, err := config.Load(files, config.Options{Lenient: lenient})
 	if err != nil {
 		return err
 	}
-	log.Info("tidemark", zap.String("version", version), zap.Int("connectors", len(cfg.Connectors)))
+	memory, err := boundMemory(asked, len(cfg.Connectors), log)
+	if err != nil {
+		return err
+	}
+	log.Info("tidemark", zap.String("version", version), zap.Int("connectors", len(cfg.Connectors)),
+		zap.String("memory", sizeText(memory.total)), zap.String("memory_from", memory.source))
 	for _, w := range cfg.Warnings {
 		log.Warn(w.String())
 	}
@@ -70,18 +85,14 @@ func run(ctx context.Context, files []string, lenient bool, flag *registryFlag, 
 	for _, c := range cfg.Connectors {
 		flag.use(c, registry)
 	}
-	store, err := openStore(ctx, cfg.Worker, log)
+	store, definitions, err := openStores(ctx, cfg.Worker, log)
 	if err != nil {
 		return stopped(ctx, err)
-	}
-	definitions, err := openDefinitions(ctx, cfg.Worker, log)
-	if err != nil {
-		return errors.Join(stopped(ctx, err), store.Close())
 	}
 	group, connectors := errgroup.WithContext(ctx)
 	for _, c := range cfg.Connectors {
 		group.Go(func() error {
-			if err := runConnector(connectors, c, cfg.Worker, store, definitions, log.With(zap.String("connector", c.Name))); err != nil {
+			if err := runConnector(connectors, c, cfg.Worker, store, definitions, memory.records, log.With(zap.String("connector", c.Name))); err != nil {
 				return fmt.Errorf("connector %s: %w", c.Name, err)
 			}
 			return nil
@@ -96,6 +107,35 @@ func stopped(ctx context.Context, err error) error {
 		return nil
 	}
 	return err
+}
+
+// openStores opens the places of the offsets and of the tables' definitions, both at once.
+func openStores(ctx context.Context, w *config.Worker, log *zap.Logger) (store offset.Store, definitions schema.Store, err error) {
+	both, opening := errgroup.WithContext(ctx)
+	both.Go(func() error {
+		opened, err := openStore(opening, w, log)
+		if err == nil {
+			store = opened
+		}
+		return err
+	})
+	both.Go(func() error {
+		opened, err := openDefinitions(opening, w, log)
+		if err == nil {
+			definitions = opened
+		}
+		return err
+	})
+	if err = both.Wait(); err == nil {
+		return store, definitions, nil
+	}
+	if store != nil {
+		err = errors.Join(err, store.Close())
+	}
+	if definitions != nil {
+		err = errors.Join(err, definitions.Close())
+	}
+	return nil, nil, err
 }
 
 // openStore opens the place of the offsets, which all connectors share. For a topic it waits until Kafka can be reached.
@@ -150,8 +190,8 @@ func topicGroups(c *config.Connector) []kafka.TopicGroup {
 	return groups
 }
 
-// runConnector streams one connector until ctx is done.
-func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, store offset.Store, definitions schema.Store, log *zap.Logger) error {
+// runConnector streams one connector until ctx is done. records bounds the bytes of its records on their way.
+func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, store offset.Store, definitions schema.Store, records int, log *zap.Logger) error {
 	regs, err := openRegistries(c, false, log)
 	if err != nil {
 		return err
@@ -184,7 +224,7 @@ func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, st
 			}
 			return s.open(ctx, from)
 		},
-		Deliver:       func(ctx context.Context) (emitter.Delivery, error) { return newDelivery(ctx, c, log) },
+		Deliver:       func(ctx context.Context) (emitter.Delivery, error) { return newDelivery(ctx, c, records, log) },
 		Transient:     transient,
 		SchemaChange:  s.changed,
 		Schema:        regs.resolve,

@@ -111,7 +111,7 @@ func (c *Client) topicSettings(ctx context.Context, topic string) (map[string]st
 
 // retry calls f until it works, fails for good or ctx ends.
 func retry[T any](ctx context.Context, f func() (T, error)) (T, error) {
-	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		v, err := f()
 		if err == nil || ctx.Err() != nil || !Transient(err) {
 			return v, err

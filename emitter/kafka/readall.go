@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/sync/errgroup"
 )
 
 // span is a partition's first and next offset.
@@ -13,18 +15,22 @@ type span struct{ start, end int64 }
 
 // spans lists the partitions of a topic. One that was made a moment ago may be missing.
 func (c *Client) spans(ctx context.Context, topic string) (map[int32]span, error) {
-	starts, err := c.admin.ListStartOffsets(ctx, topic)
-	if err == nil {
-		err = starts.Error()
+	// Both at once. An end that is read a little before the start is no fault: what is deleted meanwhile was not kept.
+	var starts, ends kadm.ListedOffsets
+	var both errgroup.Group
+	list := func(into *kadm.ListedOffsets, ask func(context.Context, ...string) (kadm.ListedOffsets, error)) {
+		both.Go(func() error {
+			listed, err := ask(ctx, topic)
+			if err == nil {
+				err = listed.Error()
+			}
+			*into = listed
+			return err
+		})
 	}
-	if err != nil {
-		return nil, err
-	}
-	ends, err := c.admin.ListEndOffsets(ctx, topic)
-	if err == nil {
-		err = ends.Error()
-	}
-	if err != nil {
+	list(&starts, c.admin.ListStartOffsets)
+	list(&ends, c.admin.ListEndOffsets)
+	if err := both.Wait(); err != nil {
 		return nil, err
 	}
 	all := make(map[int32]span)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -91,7 +92,7 @@ func (t *Topics) Ensure(ctx context.Context, topic string) error {
 // EnsureTopic returns when the topic exists, making it by spec if need be; an existing one is left as it is. While the
 // cluster cannot be reached it waits, until ctx ends.
 func (c *Client) EnsureTopic(ctx context.Context, topic string, spec TopicSpec) error {
-	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		err := c.ensureTopic(ctx, topic, spec)
 		if err == nil || ctx.Err() != nil || !Transient(err) {
 			return err
@@ -128,6 +129,14 @@ func (c *Client) topicExists(ctx context.Context, topic string) (bool, error) {
 
 // askForTopic asks a broker, not what the client remembers. The first result is the broker's verdict on the topic.
 func (c *Client) askForTopic(ctx context.Context, topic string, create bool) (code, err error) {
+	t, err := c.askBroker(ctx, topic, create)
+	if err != nil {
+		return nil, err
+	}
+	return kerr.ErrorForCode(t.ErrorCode), nil
+}
+
+func (c *Client) askBroker(ctx context.Context, topic string, create bool) (*kmsg.MetadataResponseTopic, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	req.AllowAutoTopicCreation = create
 	want := kmsg.NewMetadataRequestTopic()
@@ -140,7 +149,7 @@ func (c *Client) askForTopic(ctx context.Context, topic string, create bool) (co
 	if len(resp.Topics) != 1 {
 		return nil, fmt.Errorf("asking for topic %s: the answer names %d topics", topic, len(resp.Topics))
 	}
-	return kerr.ErrorForCode(resp.Topics[0].ErrorCode), nil
+	return &resp.Topics[0], nil
 }
 
 func (c *Client) createTopic(ctx context.Context, topic string, spec TopicSpec) error {
@@ -157,9 +166,30 @@ func (c *Client) createTopic(ctx context.Context, topic string, spec TopicSpec) 
 	}
 	resp, err := c.admin.CreateTopic(ctx, partitions, replicas, settings, topic)
 	if err == nil || errors.Is(err, kerr.TopicAlreadyExists) {
-		return nil
+		return c.awaitLeaders(ctx, topic)
 	}
 	return c.topicError("making", topic, &brokerError{err, resp.ErrMessage})
+}
+
+// awaitLeaders returns when the partitions of a topic that was made a moment ago have leaders, or soon. Writing needs them,
+// and a client that asks too early waits much longer before it asks again.
+func (c *Client) awaitLeaders(ctx context.Context, topic string) error {
+	const most = 250 * time.Millisecond
+	for wait := 5 * time.Millisecond; wait < most; wait *= 2 {
+		t, err := c.askBroker(ctx, topic, false)
+		if err != nil || led(t) {
+			return err
+		}
+		if err := pause(ctx, wait, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func led(t *kmsg.MetadataResponseTopic) bool {
+	return t.ErrorCode == 0 && len(t.Partitions) > 0 &&
+		!slices.ContainsFunc(t.Partitions, func(p kmsg.MetadataResponseTopicPartition) bool { return p.ErrorCode != 0 || p.Leader < 0 })
 }
 
 // letBrokersCreate asks for the topic as a Java producer does, upon which brokers with auto.create.topics.enable make it.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tidemark-cdc/tidemark/binlog"
 	"github.com/tidemark-cdc/tidemark/emitter"
@@ -92,19 +93,11 @@ func (p *Pipeline) Run(ctx context.Context) error {
 // attempt is one life of source and delivery: from the stored offset until something ends it. It made progress if an
 // offset was stored.
 func (p *Pipeline) attempt(ctx context.Context) (progress bool, err error) {
-	stored, err := p.Store.Load(ctx, p.Key)
-	if err != nil {
-		return false, err
-	}
-	delivery, err := p.Deliver(ctx)
+	stored, source, delivery, err := p.connect(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer delivery.Close()
-	source, err := p.Open(ctx, stored)
-	if err != nil {
-		return false, err
-	}
 	defer source.Close()
 	p.Log.Info("streaming", zap.Stringer("offset", source.Start()), zap.Bool("again", p.waiting))
 	p.waiting = false
@@ -126,6 +119,39 @@ func (p *Pipeline) attempt(ctx context.Context) (progress bool, err error) {
 	stop()
 	err = p.finish(ctx, err, delivery, saver)
 	return saver.ours, err
+}
+
+// connect reaches Kafka and the source at the same time: each takes several answers. Nothing is open after an error.
+func (p *Pipeline) connect(ctx context.Context) (stored offset.Offset, source binlog.Source, delivery emitter.Delivery, err error) {
+	both, connecting := errgroup.WithContext(ctx)
+	both.Go(func() error {
+		begun, err := p.Deliver(connecting)
+		if err == nil {
+			delivery = begun
+		}
+		return err
+	})
+	both.Go(func() error {
+		loaded, err := p.Store.Load(connecting, p.Key)
+		if err != nil {
+			return err
+		}
+		opened, err := p.Open(connecting, loaded)
+		if err == nil {
+			stored, source = loaded, opened
+		}
+		return err
+	})
+	if err = both.Wait(); err == nil {
+		return stored, source, delivery, nil
+	}
+	if source != nil {
+		source.Close()
+	}
+	if delivery != nil {
+		delivery.Close()
+	}
+	return stored, nil, nil, err
 }
 
 // stream is the loop. It returns nil at the source's end, else the error that ended it.

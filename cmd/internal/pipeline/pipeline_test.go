@@ -513,3 +513,81 @@ func TestI11_VersionsOfATableAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// closingSource and closingDelivery note that they are closed.
+type closingSource struct {
+	script
+	closed *bool
+}
+
+func (s *closingSource) Close() error { *s.closed = true; return nil }
+
+type closingDelivery struct {
+	instant
+	closed *bool
+}
+
+func (d *closingDelivery) Close() { *d.closed = true }
+
+// Kafka and the source are reached at the same time, and what is open is closed when the other cannot be reached.
+func TestConnectReachesBothAtOnce(t *testing.T) {
+	refused := errors.New("refused")
+	for name, c := range map[string]struct{ deliver, open error }{
+		"both": {}, "no Kafka": {deliver: refused}, "no source": {open: refused}, "neither": {refused, refused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var sourceClosed, deliveryClosed bool
+				delivering, opening := make(chan struct{}), make(chan struct{})
+				p := Pipeline{
+					Store: new(memoryStore),
+					Deliver: func(context.Context) (emitter.Delivery, error) {
+						close(delivering)
+						<-opening
+						return &closingDelivery{closed: &deliveryClosed}, c.deliver
+					},
+					Open: func(context.Context, offset.Offset) (binlog.Source, error) {
+						close(opening)
+						<-delivering // one after the other would wait here for ever
+						return &closingSource{closed: &sourceClosed}, c.open
+					},
+				}
+				_, source, delivery, err := p.connect(t.Context())
+				if want := c.deliver != nil || c.open != nil; (err != nil) != want || err != nil && !errors.Is(err, refused) {
+					t.Fatal(err)
+				}
+				if err == nil {
+					source.Close()
+					delivery.Close()
+				}
+				if c.open == nil && !sourceClosed {
+					t.Error("the source is left open")
+				}
+				if c.deliver == nil && !deliveryClosed {
+					t.Error("the delivery is left open")
+				}
+				if err != nil && (source != nil || delivery != nil) {
+					t.Error("something is returned with the error")
+				}
+			})
+		})
+	}
+}
+
+// What cannot be had for good ends the waiting for the other.
+func TestConnectGivesUpTogether(t *testing.T) {
+	refused := errors.New("refused")
+	synctest.Test(t, func(t *testing.T) {
+		p := Pipeline{
+			Store: new(memoryStore),
+			Deliver: func(ctx context.Context) (emitter.Delivery, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			},
+			Open: func(context.Context, offset.Offset) (binlog.Source, error) { return nil, refused },
+		}
+		if _, _, _, err := p.connect(t.Context()); !errors.Is(err, refused) {
+			t.Error(err)
+		}
+	})
+}
