@@ -9,11 +9,11 @@ STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 # The packages that need no server. it's own checker and the replays are tested among them, by name; it/lint belongs to check.
-UNIT      = $(shell $(GO) list ./... | grep -Ev '/it(/lint|/differential)?$$')
+UNIT      = $(shell $(GO) list ./... | grep -Ev '/it(/lint|/differential|/bench.*)?$$')
 NO_SERVER = ^(TestGolden|TestI5_Re(play|start)From|TestDifferencesAre|TestReportedCases|TestDemo$$|TestChecker|TestCheckWorkload|TestOffsetFile|TestProxy$$)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test unit it images check bench soak-chaos soak-bigtx soak-differential clean
+.PHONY: help build demo test unit it images check bench bench-side bench-smoke soak-chaos soak-bigtx soak-differential clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,12 @@ check: ## Check format, vet, staticcheck, modules, imports and comments.
 
 bench: ## Measure what a row costs.
 	$(GO) test -run '^$$' -bench . -benchmem ./schema ./offset ./binlog ./emitter
+
+bench-side: images ## Measure Tidemark beside Debezium and others on real servers, some hours (docs/benchmarks.md; sizes: it/bench/doc.go).
+	$(GO) test -timeout 0 -count 1 -v -run '^TestSideBySide$$' ./it/bench
+
+bench-smoke: images ## Run every workload and tool of bench-side in a tiny size, to prove that they run.
+	$(GO) test -timeout 40m -count 1 -v -skip '^TestSideBySide$$' ./it/bench
 
 soak-chaos: images ## Kill Tidemark thirty times under load, with each kind of store.
 	TIDEMARK_IT_KILLS=30 TIDEMARK_IT_STORE=topic $(GO) test -timeout 30m -count 1 -v -run 'Chaos$$' ./it

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -18,6 +19,7 @@ import (
 	moby "github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
 	"github.com/testcontainers/testcontainers-go"
+	inside "github.com/testcontainers/testcontainers-go/exec"
 	"github.com/testcontainers/testcontainers-go/log"
 )
 
@@ -99,17 +101,35 @@ type container struct {
 // host, so that a restart keeps them. It is removed at the end of the test, after its output was kept if the test failed.
 func run(t testing.TB, image, script string, ports map[int]int) *container {
 	t.Helper()
-	if err := useEngine(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
 	var exposed []string
 	bindings := network.PortMap{}
 	for port, host := range ports {
 		exposed = append(exposed, fmt.Sprintf("%d/tcp", port))
 		bindings[network.MustParsePort(fmt.Sprintf("%d/tcp", port))] = []network.PortBinding{{HostPort: strconv.Itoa(host)}}
 	}
+	return runWith(t, image, script, exposed, func(h *moby.HostConfig) { h.PortBindings = bindings })
+}
+
+// memory is a folder of each container that runOnHost starts, which is memory and no disk.
+const memory = "/memory"
+
+// runOnHost is run without a network of the container's own: the script's servers listen on the host. A published port goes through a
+// process of the engine, which takes CPU time that a measurement would miss, and makes every byte wait for it.
+func runOnHost(t testing.TB, image, script string) *container {
+	t.Helper()
+	return runWith(t, image, script, nil, func(h *moby.HostConfig) {
+		h.NetworkMode = "host"
+		h.Tmpfs = map[string]string{memory: ""}
+	})
+}
+
+func runWith(t testing.TB, image, script string, exposed []string, configure func(*moby.HostConfig)) *container {
+	t.Helper()
+	if err := useEngine(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
 	host, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +139,7 @@ func run(t testing.TB, image, script string, ports map[int]int) *container {
 		testcontainers.WithEntrypoint("sh", "-c"),
 		testcontainers.WithCmd(script),
 		testcontainers.WithExposedPorts(exposed...),
-		testcontainers.WithHostConfigModifier(func(h *moby.HostConfig) { h.PortBindings = bindings }),
+		testcontainers.WithHostConfigModifier(configure),
 	)
 	if c != nil {
 		t.Cleanup(func() {
@@ -161,6 +181,22 @@ func (c *container) start(t testing.TB) {
 	if err := c.c.Start(ctx); err != nil {
 		t.Fatalf("starting a container again: %v", err)
 	}
+}
+
+// output is what a command prints that is run in the container.
+func (c *container) output(t testing.TB, command ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	code, r, err := c.c.Exec(ctx, command, inside.Multiplexed())
+	if err != nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+	b, err := io.ReadAll(r)
+	if err != nil || code != 0 {
+		t.Fatalf("%s: code %d, %v: %s", command, code, err, b)
+	}
+	return string(b)
 }
 
 // freePort is a port that nothing listened on a moment ago.

@@ -3,6 +3,7 @@ package it
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +20,7 @@ import (
 type Kafka struct {
 	container *container
 	Port      int
-	Proxy     *Proxy
+	Proxy     *Proxy // nil on the host itself
 }
 
 const kafkaScript = `set -e
@@ -68,6 +69,54 @@ func launchKafka(t testing.TB) *Kafka {
 	k.container = run(t, name, fmt.Sprintf(kafkaScript, k.Port, k.Proxy.Port()),
 		map[int]int{9092: k.Port, 9094: proxied})
 	return k
+}
+
+// kafkaOnHostScript is a broker for measurements: no proxy, no authorizer, the JVM as it is by itself but for a heap of fixed size, and
+// a log that no disk slows down, nor fills up: what a topic keeps is looked at often.
+const kafkaOnHostScript = `set -e
+cd /tmp
+cat >server.properties <<X
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:%[2]d
+listeners=DIRECT://127.0.0.1:%[1]d,CONTROLLER://127.0.0.1:%[2]d
+advertised.listeners=DIRECT://127.0.0.1:%[1]d
+listener.security.protocol.map=DIRECT:PLAINTEXT,CONTROLLER:PLAINTEXT
+controller.listener.names=CONTROLLER
+inter.broker.listener.name=DIRECT
+log.dirs=%[3]s/kafka-data
+log.message.timestamp.type=LogAppendTime
+log.retention.check.interval.ms=1000
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+group.initial.rebalance.delay.ms=0
+auto.create.topics.enable=false
+X
+java -cp '/opt/kafka/libs/*' kafka.tools.StorageTool format -t TidemarkTestTestTestTes -c server.properties
+exec java -Xms1g -Xmx1g -cp '/opt/kafka/libs/*' kafka.Kafka server.properties`
+
+// launchKafkaOnHost starts a broker for measurements, which listens on the host itself, without waiting for it.
+func launchKafkaOnHost(t testing.TB) *Kafka {
+	t.Helper()
+	name := image(t, "kafka")
+	k := &Kafka{Port: freePort(t)}
+	k.container = runOnHost(t, name, fmt.Sprintf(kafkaOnHostScript, k.Port, freePort(t), memory))
+	return k
+}
+
+// Versions are those of the broker and of its Java.
+func (k *Kafka) Versions(t testing.TB) (broker, java string) {
+	t.Helper()
+	jars := k.container.output(t, "sh", "-c", "ls /opt/kafka/libs")
+	if m := regexp.MustCompile(`kafka_2\.13-([0-9.]+[0-9])`).FindStringSubmatch(jars); m != nil {
+		broker = m[1]
+	}
+	if m := regexp.MustCompile(`"([^"]+)"`).FindStringSubmatch(k.container.output(t, "java", "-version")); m != nil {
+		java = m[1]
+	}
+	return broker, java
 }
 
 // Addr is the address that tests use.

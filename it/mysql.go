@@ -62,6 +62,16 @@ func launchMySQL(t testing.TB, flags ...string) *MySQL {
 	return m
 }
 
+// launchMySQLOnHost starts a server that listens on the host itself, without waiting for it.
+func launchMySQLOnHost(t testing.TB, flags ...string) *MySQL {
+	t.Helper()
+	name := image(t, "mysql")
+	m := &MySQL{Port: freePort(t)}
+	flags = append([]string{"--bind-address=127.0.0.1", "--port=" + strconv.Itoa(m.Port)}, flags...)
+	m.container = runOnHost(t, name, fmt.Sprintf(mysqlScript, strings.Join(flags, " ")))
+	return m
+}
+
 // Addr is "host:port".
 func (m *MySQL) Addr() string { return "127.0.0.1:" + strconv.Itoa(m.Port) }
 

@@ -111,6 +111,9 @@ func Run(t testing.TB, arguments ...string) *Process {
 	return Start(t, "tidemark", append([]string{Binary(t)}, arguments...)...)
 }
 
+// PID is the id of the process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
 // Write keeps output; it is what the process writes to.
 func (p *Process) Write(b []byte) (int, error) {
 	p.mu.Lock()

@@ -17,7 +17,7 @@ import (
 type Rig struct {
 	MySQL *MySQL
 	Kafka *Kafka
-	Link  *Proxy // in front of MySQL; the one in front of Kafka is Kafka.Proxy
+	Link  *Proxy // in front of MySQL; the one in front of Kafka is Kafka.Proxy; nil on the host itself
 }
 
 // NewRig starts both servers, MySQL with these flags.
@@ -29,6 +29,18 @@ func NewRig(t testing.TB, flags ...string) *Rig {
 	r.MySQL.wait(t)
 	r.Kafka.wait(t)
 	r.Link = NewProxy(t, r.MySQL.Addr())
+	return r
+}
+
+// NewRigOnHost starts both servers, MySQL with these flags, so that they can be measured with: on the host's own network, without
+// proxies, and Kafka with a usual JVM and its log in memory. They keep nothing over a restart.
+func NewRigOnHost(t testing.TB, flags ...string) *Rig {
+	t.Helper()
+	Binary(t)
+	image(t, "engine")
+	r := &Rig{MySQL: launchMySQLOnHost(t, flags...), Kafka: launchKafkaOnHost(t)}
+	r.MySQL.wait(t)
+	r.Kafka.wait(t)
 	return r
 }
 
@@ -44,12 +56,17 @@ type Connector struct {
 }
 
 // Connector makes the files for a connector that captures these tables ("db.table", a regular expression list) and keeps its offset
-// in a file or a topic of its own. Both servers are reached through their proxies. Events are JSON without schemas.
+// in a file or a topic of its own. Both servers are reached through their proxies, where they have any. Events are JSON without
+// schemas.
 func (r *Rig) Connector(t testing.TB, name, store, tables string) *Connector {
 	t.Helper()
 	c := &Connector{rig: r, Name: name, Prefix: name, Folder: t.TempDir(), Store: store}
+	port, brokers := r.MySQL.Port, r.Kafka.Addr()
+	if r.Link != nil {
+		port, brokers = r.Link.Port(), r.Kafka.Proxy.Addr()
+	}
 	c.Worker = Properties{
-		"bootstrap.servers":              r.Kafka.Proxy.Addr(),
+		"bootstrap.servers":              brokers,
 		"key.converter":                  "org.apache.kafka.connect.json.JsonConverter",
 		"value.converter":                "org.apache.kafka.connect.json.JsonConverter",
 		"key.converter.schemas.enable":   "false",
@@ -70,7 +87,7 @@ func (r *Rig) Connector(t testing.TB, name, store, tables string) *Connector {
 		"connector.class":                           "io.debezium.connector.mysql.MySqlConnector",
 		"tasks.max":                                 "1",
 		"database.hostname":                         "127.0.0.1",
-		"database.port":                             strconv.Itoa(r.Link.Port()),
+		"database.port":                             strconv.Itoa(port),
 		"database.user":                             "tide",
 		"database.password":                         "tide",
 		"database.server.id":                        strconv.Itoa(1000 + int(crc32.ChecksumIEEE([]byte(name))%1_000_000_000)),
