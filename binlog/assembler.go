@@ -66,6 +66,7 @@ type assembler struct {
 	group     offset.Offset // where a statement without BEGIN began
 	statement bool          // such a statement is being read
 
+	texts  gtidTexts
 	ledger // what side records are made of
 
 	xa       *xaGroup   // being read; nil for none
@@ -132,8 +133,8 @@ type spot struct {
 func (a *assembler) feed(ctx context.Context, raw []byte, start int64) (Event, error) {
 	a.settle()
 	a.fromFile = start >= 0
-	h, err := parseHeader(raw)
-	if err != nil {
+	var h header
+	if err := h.parse(raw); err != nil {
 		return nil, a.errorf(err, "")
 	}
 	if !a.place(h, start) {
@@ -178,8 +179,8 @@ func (a *assembler) inner(ctx context.Context) (Event, error) {
 	if err != nil {
 		return nil, a.errorf(err, "")
 	}
-	h, err := parseHeader(raw)
-	if err != nil {
+	var h header
+	if err := h.parse(raw); err != nil {
 		return nil, a.errorf(err, "")
 	}
 	switch h.typ {
@@ -204,8 +205,7 @@ func (a *assembler) errorf(err error, table string) error {
 
 func (a *assembler) gtidString() string {
 	if a.gtidText == "" && a.pending {
-		var text [96]byte
-		a.gtidText = string(a.gtid.Append(text[:0]))
+		a.gtidText = a.texts.of(a.gtid)
 	}
 	return a.gtidText
 }
@@ -215,12 +215,15 @@ func (a *assembler) silent() bool { return a.scan || a.ignored }
 
 // handle handles one event of the stream or of a payload.
 func (a *assembler) handle(ctx context.Context, h header, body []byte) (Event, error) {
-	h, body, done, err := a.plain(h, body)
-	if err != nil {
-		return nil, a.errorf(err, "")
-	}
-	if done {
-		return nil, nil
+	if h.typ >= evMariaDB {
+		var done bool
+		var err error
+		if h, body, done, err = a.plain(h, body); err != nil {
+			return nil, a.errorf(err, "")
+		}
+		if done {
+			return nil, nil
+		}
 	}
 	switch h.typ {
 	case evHeartbeat, evHeartbeatV2, evFormat, evPreviousGTIDs, evMariaGTIDList: // the head of a file is sent again at each start

@@ -69,7 +69,7 @@ func (a *assembler) apply(ctx context.Context, q queryEvent, s statement, change
 	} else {
 		a.versions.begin(a.defs)
 	}
-	catalog := a.defs.catalog
+	catalog := a.defs.change()
 	changes, unknown, err := catalog.Apply(st)
 	touched := catalog.Touched()
 	switch {

@@ -12,7 +12,8 @@ import (
 // definitions is what the reader knows of tables beyond TABLE_MAP, at the position that the stream has come to. The zero
 // value knows nothing.
 type definitions struct {
-	catalog *schema.Catalog
+	catalog *schema.Catalog                                                               // to be changed by way of change
+	changes int                                                                           // how often it may have changed: as long as this is the same, definitions are the same
 	ask     func(ctx context.Context, database, table string) (*schema.Definition, error) // Config.Refresh
 	history bool                                                                          // a schema history was given
 	fold    bool                                                                          // Config.IgnoreCase
@@ -47,6 +48,12 @@ func (d *definitions) at(database, table string) *schema.Definition {
 		return nil
 	}
 	return d.catalog.Definition(database, table)
+}
+
+// change is the catalog for somebody who changes it.
+func (d *definitions) change() *schema.Catalog {
+	d.changes++
+	return d.catalog
 }
 
 // refresh asks for the table as it is now, which may be later than this position: nil when it is gone, or when nobody can
@@ -99,7 +106,7 @@ var errUntold = errors.New("")
 // adopt takes a definition for that of this position; nil: it is not known.
 func (d *definitions) adopt(database, table string, def *schema.Definition) {
 	if d.catalog != nil {
-		d.catalog.Set(database, table, def)
+		d.change().Set(database, table, def)
 	}
 	delete(d.lost, d.key(database, table))
 }

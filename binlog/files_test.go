@@ -407,7 +407,7 @@ func TestHistoryFollowsTheStream(t *testing.T) {
 		{"mysql-bin.1000000", 150, "-", "renamed"},
 		{"mysql-bin.1000000", 300, "-", "-"},
 	} {
-		h.advance(offset.Offset{File: c.file, Pos: c.pos}, catalog)
+		h.advance(offset.Offset{File: c.file, Pos: c.pos}, &definitions{catalog: catalog})
 		if got, want := comment("t")+" "+comment("u"), c.t+" "+c.u; got != want {
 			t.Errorf("at %s:%d: %s, want %s", c.file, c.pos, got, want)
 		}

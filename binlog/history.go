@@ -47,7 +47,7 @@ func newHistory(entries []schema.HistoryEntry) history {
 }
 
 // advance puts the entries into the catalog whose positions o has come to. What a snapshot wrote holds from the beginning.
-func (h *history) advance(o offset.Offset, catalog *schema.Catalog) {
+func (h *history) advance(o offset.Offset, defs *definitions) {
 	for ; h.applied < len(h.entries); h.applied++ {
 		e := &h.entries[h.applied]
 		if !e.Snapshot && e.File != "" {
@@ -55,7 +55,7 @@ func (h *history) advance(o offset.Offset, catalog *schema.Catalog) {
 				return
 			}
 		}
-		_ = catalog.Replay(e) // a text that is not understood says nothing
+		_ = defs.change().Replay(e) // a text that is not understood says nothing
 	}
 }
 

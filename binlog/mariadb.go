@@ -141,11 +141,10 @@ func (m *maria) read(id offset.GTID) bool {
 	return read
 }
 
-// plain turns an event that MariaDB has and MySQL has not into the one that MySQL has instead, where there is one. done
-// says that the event is of no interest.
+// plain turns an event that MariaDB has and MySQL has not (from evMariaDB on) into the one that MySQL has instead, where
+// there is one. done says that the event is of no interest.
 func (a *assembler) plain(h header, body []byte) (_ header, _ []byte, done bool, err error) {
 	switch {
-	case h.typ < evMariaDB:
 	case h.typ == evAnnotateRows:
 		// A server sends them only to who asks for them, and who does not ask must not count them.
 		if !a.queries {
@@ -236,8 +235,8 @@ func (i *inflater) query(body []byte) ([]byte, error) {
 
 // rows gives the body of a rows event whose images are compressed.
 func (i *inflater) rows(f *format, typ byte, body []byte) ([]byte, error) {
-	e, err := parseRows(f, typ, body)
-	if err != nil {
+	var e rowsEvent
+	if err := e.parse(f, typ, body); err != nil {
 		return nil, err
 	}
 	return i.expand(body[:len(body)-len(e.images)], e.images)

@@ -2,6 +2,7 @@ package binlog
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 )
@@ -17,6 +18,21 @@ func (a *assembler) readQuery(h header, body []byte) (queryEvent, statement, err
 		return q, statement{}, a.errorf(err, "")
 	}
 	return q, classify(q.database, q.text), nil
+}
+
+// plainBegin recognises the statement that nearly every transaction begins with, as the server itself writes it, without a
+// look at anything else of its event, and gives its thread. Of others readQuery says what they are.
+func plainBegin(h header, body []byte) (thread int64, ok bool) {
+	const (
+		fixed = 4 + 4 + 1 + 2 + 2
+		text  = "\x00BEGIN" // the end of the database's name, and the statement
+	)
+	at := len(body) - len(text)
+	if h.typ != evQuery || at < fixed || string(body[at:]) != text {
+		return 0, false
+	}
+	database, status := int(body[8]), int(binary.LittleEndian.Uint16(body[11:]))
+	return int64(binary.LittleEndian.Uint32(body)), at == fixed+status+database
 }
 
 func (a *assembler) queryInside(ctx context.Context, h header, body []byte) (Event, error) {
@@ -47,6 +63,9 @@ func (a *assembler) queryInside(ctx context.Context, h header, body []byte) (Eve
 }
 
 func (a *assembler) queryOutside(ctx context.Context, h header, body []byte) (Event, error) {
+	if thread, ok := plainBegin(h, body); ok {
+		return a.beginTransaction(h, thread)
+	}
 	q, s, err := a.readQuery(h, body)
 	if err != nil {
 		return nil, err

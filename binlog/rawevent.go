@@ -78,18 +78,17 @@ type header struct {
 	flags  uint16
 }
 
-func parseHeader(raw []byte) (header, error) {
+func (h *header) parse(raw []byte) error {
 	if len(raw) < headerSize {
-		return header{}, fmt.Errorf("%d bytes are too few for an event header", len(raw))
+		return fmt.Errorf("%d bytes are too few for an event header", len(raw))
 	}
-	return header{
-		time:   binary.LittleEndian.Uint32(raw),
-		typ:    raw[4],
-		server: binary.LittleEndian.Uint32(raw[5:]),
-		size:   binary.LittleEndian.Uint32(raw[9:]),
-		end:    binary.LittleEndian.Uint32(raw[13:]),
-		flags:  binary.LittleEndian.Uint16(raw[17:]),
-	}, nil
+	h.time = binary.LittleEndian.Uint32(raw)
+	h.typ = raw[4]
+	h.server = binary.LittleEndian.Uint32(raw[5:])
+	h.size = binary.LittleEndian.Uint32(raw[9:])
+	h.end = binary.LittleEndian.Uint32(raw[13:])
+	h.flags = binary.LittleEndian.Uint16(raw[17:])
+	return nil
 }
 
 // format is what a FORMAT_DESCRIPTION event says about those behind it.
@@ -346,24 +345,33 @@ func tableIDSize(post int) int {
 	return 6
 }
 
-// parseRows reads a rows event's body up to its images.
-func parseRows(f *format, typ byte, b []byte) (rowsEvent, error) {
-	var e rowsEvent
+// tableID reads a table id of a size.
+func tableID(b []byte, size int) uint64 {
+	id := uint64(binary.LittleEndian.Uint32(b))
+	if size == 6 {
+		id |= uint64(binary.LittleEndian.Uint16(b[4:])) << 32
+	}
+	return id
+}
+
+// parse reads a rows event's body up to its images.
+func (e *rowsEvent) parse(f *format, typ byte, b []byte) error {
+	*e = rowsEvent{}
 	post := f.postLength(typ)
 	id := tableIDSize(post)
 	if len(b) < id+2 {
-		return e, errShort
+		return errShort
 	}
-	e.table = fixedInt(b[:id])
+	e.table = tableID(b, id)
 	e.end = binary.LittleEndian.Uint16(b[id:])&1 != 0
 	b = b[id+2:]
 	if typ >= evWrite { // version 2: extra data with its own length
 		if len(b) < 2 {
-			return e, errShort
+			return errShort
 		}
 		n := int(binary.LittleEndian.Uint16(b))
 		if n < 2 || n > len(b) {
-			return e, errShort
+			return errShort
 		}
 		b = b[n:]
 	}
@@ -377,24 +385,24 @@ func parseRows(f *format, typ byte, b []byte) (rowsEvent, error) {
 	}
 	n, b, ok := lenenc(b)
 	if !ok || n > 4096 {
-		return e, errShort
+		return errShort
 	}
 	e.columns = int(n)
 	size := (e.columns + 7) / 8
 	if e.op != Create {
 		if len(b) < size {
-			return e, errShort
+			return errShort
 		}
 		e.before, b = b[:size], b[size:]
 	}
 	if e.op != Delete {
 		if len(b) < size {
-			return e, errShort
+			return errShort
 		}
 		e.after, b = b[:size], b[size:]
 	}
 	e.images = b
-	return e, nil
+	return nil
 }
 
 // parseXID reads the xid of an XA_PREPARE event as XA RECOVER shows it.

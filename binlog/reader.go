@@ -25,6 +25,7 @@ type Reader struct {
 	raw   rawStream
 	asm   assembler
 	start offset.Offset
+	begun bool // something has been asked for
 	err   error
 
 	waiting func(context.Context) error // BeforeWaiting
@@ -65,13 +66,14 @@ func newReader(cfg Config, raw rawStream) (*Reader, error) {
 		ledger:       ledger{server: cfg.ServerUUID, filters: cfg.Filters},
 		warn:         func(text string) { log.Warn(text) },
 	}
+	r.asm.tables.ahead = r.asm.aheadHere
 	return r, nil
 }
 
 // begin is called when the start is known: the catalog takes what the history says up to there.
 func (r *Reader) begin() {
 	a := &r.asm
-	a.history.advance(r.start, a.defs.catalog)
+	a.history.advance(r.start, a.defs)
 	a.lastSec = r.start.TsSec
 	if r.start.Side == nil {
 		r.start.Side = a.between()
@@ -104,6 +106,10 @@ func (r *Reader) wait(ctx context.Context) error {
 func (r *Reader) Read(ctx context.Context) (Event, error) {
 	if r.err != nil {
 		return nil, r.err
+	}
+	if !r.begun { // until now the caller could change the catalog
+		r.begun = true
+		r.asm.defs.change()
 	}
 	ev, err := r.asm.more(ctx)
 	if err != nil {

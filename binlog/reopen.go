@@ -73,8 +73,8 @@ func mentionedNowhere(ctx context.Context, stream rawStream, table string) (bool
 		if err != nil {
 			return false, err
 		}
-		h, err := parseHeader(raw)
-		if err != nil {
+		var h header
+		if err := h.parse(raw); err != nil {
 			return false, err
 		}
 		switch h.typ {

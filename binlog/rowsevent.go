@@ -15,8 +15,7 @@ func (a *assembler) tableMap(ctx context.Context, body []byte) error {
 		return nil
 	}
 	a.tables.maria = a.format.mariaDB
-	a.tables.ahead = a.aheadHere()
-	if err := a.tables.add(ctx, fixedInt(body[:id]), body[id+2:], a.file, a.start); err != nil {
+	if err := a.tables.add(ctx, tableID(body, id), body[id+2:], a.file, a.start); err != nil {
 		return a.errorf(err, "")
 	}
 	return nil
@@ -30,8 +29,8 @@ func (a *assembler) rowsEvent(h header, body []byte) (Event, error) {
 	if a.silent() && !a.spools() {
 		return nil, nil
 	}
-	e, err := parseRows(&a.format, h.typ, body)
-	if err != nil {
+	var e rowsEvent
+	if err := e.parse(&a.format, h.typ, body); err != nil {
 		return nil, a.errorf(err, "")
 	}
 	if e.end {
@@ -49,24 +48,23 @@ func (a *assembler) rowsEvent(h header, body []byte) (Event, error) {
 	if !wanted {
 		return nil, nil
 	}
-	name := v.database + "." + v.name
 	switch {
-	case errors.Is(v.err, errMetadata) && a.unknownTable != nil:
-		a.unknownTable(v.database, v.name, a.errorf(v.err, name))
+	case v.err != nil && errors.Is(v.err, errMetadata) && a.unknownTable != nil:
+		a.unknownTable(v.database, v.name, a.errorf(v.err, v.fullName()))
 		return nil, nil
 	case v.err != nil:
-		return nil, a.errorf(v.err, name)
+		return nil, a.errorf(v.err, v.fullName())
 	case e.columns != len(v.cells):
-		return nil, a.errorf(fmt.Errorf("the rows have %d columns, their TABLE_MAP event has %d: the event is damaged", e.columns, len(v.cells)), name)
+		return nil, a.errorf(fmt.Errorf("the rows have %d columns, their TABLE_MAP event has %d: the event is damaged", e.columns, len(v.cells)), v.fullName())
 	}
 	r := &a.rows
 	r.Table = v.table
-	a.locate(r, h)
+	a.locate(r, &h)
 	r.start(e.op, v.cells, e.images)
 	r.skip = skip
 	if diffs := h.typ == evPartialUpdate; diffs || !full(e.before, e.columns) || !full(e.after, e.columns) {
 		if err := r.setImages(v, &e, diffs); err != nil {
-			return nil, a.errorf(err, name)
+			return nil, a.errorf(err, v.fullName())
 		}
 	}
 	a.given(r)

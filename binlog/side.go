@@ -62,27 +62,43 @@ func (l *ledger) list(xa []offset.Prepared) {
 	l.listed, l.idle = xa, nil
 }
 
-// within is the side of offsets inside the transaction that open names, before the rows event at hand.
-func (l *ledger) within(open offset.Open) *offset.Side {
+// within is the side of offsets inside a transaction, before the rows event at hand. The caller fills in what names the
+// transaction.
+func (l *ledger) within() (*offset.Side, *offset.Open) {
 	if len(l.slab) == 0 {
 		l.slab = make([]openSide, slabSize)
 	}
 	s := &l.slab[0]
 	l.slab = l.slab[1:]
-	open.Rows, open.Captured, open.Filters = l.all, l.captured, l.filters
-	s.open = open
-	s.side = offset.Side{Server: l.server, Open: &s.open, XA: l.listed}
-	return &s.side
+	s.open.Rows, s.open.Captured, s.open.Filters = l.all, l.captured, l.filters
+	s.side.Server, s.side.Open, s.side.XA = l.server, &s.open, l.listed
+	return &s.side, &s.open
+}
+
+// inside is within for the transaction that open names.
+func (l *ledger) inside(open offset.Open) *offset.Side {
+	side, o := l.within()
+	open.Rows, open.Captured, open.Filters = o.Rows, o.Captured, o.Filters
+	*o = open
+	return side
 }
 
 // within is the offset inside the open transaction, before the event at hand.
 func (a *assembler) within(h header) offset.Offset {
-	o := a.offsetAt(h, a.begin)
-	o.Event = a.events
-	o.Side = a.ledger.within(offset.Open{
-		GTID: a.gtidString(), CommitMicros: a.micros, Thread: a.thread, StatementPos: a.openPos, StatementEvent: a.openEvent,
-	})
+	var o offset.Offset
+	a.putWithin(&o, &h)
 	return o
+}
+
+// putWithin writes what within returns to an offset, without copies on the way.
+func (a *assembler) putWithin(o *offset.Offset, h *header) {
+	*o = offset.Offset{}
+	a.putOffset(o, h, a.begin)
+	o.Event = a.events
+	side, open := a.ledger.within()
+	open.GTID, open.CommitMicros, open.Thread = a.gtidString(), a.micros, a.thread
+	open.StatementPos, open.StatementEvent = a.openPos, a.openEvent
+	o.Side = side
 }
 
 // around is the offset of the record of a transaction's beginning or end: Debezium's have the time of what came before it.
@@ -101,28 +117,35 @@ func (a *assembler) statementBegins(typ byte) {
 
 // info is the source block of the event being handled.
 func (a *assembler) info(h header) Info {
-	i := Info{TsMicros: a.time(h), ServerID: int64(h.server), File: a.file, Pos: a.start, Thread: -1, Query: a.query}
+	var i Info
+	a.putInfo(&i, &h)
+	return i
+}
+
+// putInfo writes what info returns, without copies on the way.
+func (a *assembler) putInfo(i *Info, h *header) {
+	i.TsMicros, i.ServerID, i.File, i.Pos, i.Query = a.time(h), int64(h.server), a.file, a.start, a.query
+	i.GTID, i.Thread = "", -1
 	if a.pending {
 		i.GTID = a.gtidString()
 	}
 	if a.in {
 		i.Thread = a.thread
 	}
-	return i
 }
 
 // locate fills in where a rows event stands and what its offsets are.
-func (a *assembler) locate(r *Rows, h header) {
-	r.Info = a.info(h)
+func (a *assembler) locate(r *Rows, h *header) {
+	a.putInfo(&r.Info, h)
 	r.noRow, r.xa = false, false
 	switch {
 	case a.replay != nil:
 		r.xa = true
 		r.Base = a.replay.base
 		r.Base.TsSec = r.Info.TsMicros / 1e6
-		r.Base.Side = a.ledger.within(a.replay.open)
+		r.Base.Side = a.ledger.inside(a.replay.open)
 	case a.in:
-		r.Base = a.within(h)
+		a.putWithin(&r.Base, h)
 	default:
 		r.noRow = true
 		r.Base = a.group
@@ -139,9 +162,12 @@ func (a *assembler) given(r *Rows) {
 
 // settle counts the rows of the event that was given out last. Its bytes must still be valid.
 func (a *assembler) settle() {
-	if !a.counting {
-		return
+	if a.counting {
+		a.count()
 	}
+}
+
+func (a *assembler) count() {
 	a.counting = false
 	r := &a.rows
 	for r.Next() {

@@ -35,7 +35,8 @@ type Config struct {
 	Filters string
 
 	// Catalog is what is known of tables: for a server at the start position, for files at their beginning. The reader
-	// moves it by the DDL that it reads; nobody else may use it as long as the reader lives. Nil: a new, empty one.
+	// moves it by the DDL that it reads; from the first Read on nobody else may use it as long as the reader lives. Nil: a
+	// new, empty one.
 	//
 	// CatalogAt is the position at which Catalog holds, if that lies behind the start (its definitions were read from the
 	// server when the stream had not come so far). Until then DDL does not change the definitions that it has.

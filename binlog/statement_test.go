@@ -1,6 +1,7 @@
 package binlog
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -83,4 +84,37 @@ func FuzzClassify(f *testing.F) {
 	f.Add("UPDATE `a`.`b` SET c='d' -- e")
 	f.Add("LOAD DATA INFILE 'x' INTO TABLE t")
 	f.Fuzz(func(_ *testing.T, text string) { classify([]byte("db"), []byte(text)) })
+}
+
+// TestPlainBegin: the short way to BEGIN takes only what the long one takes for it, and says the same thread.
+func TestPlainBegin(t *testing.T) {
+	body := func(database string, status int, text string) []byte {
+		b := binary.LittleEndian.AppendUint32(nil, 42)
+		b = append(b, 0, 0, 0, 0, byte(len(database)), 0, 0, byte(status), byte(status>>8))
+		return append(append(append(append(b, make([]byte, status)...), database...), 0), text...)
+	}
+	for _, c := range []struct {
+		body []byte
+		typ  byte
+		want bool
+	}{
+		{body("", 0, "BEGIN"), evQuery, true},
+		{body("db", 43, "BEGIN"), evQuery, true},
+		{body("db", 300, "BEGIN"), evQuery, true},
+		{body("db", 43, "begin"), evQuery, false},
+		{body("db", 43, "BEGIN /* x */"), evQuery, false},
+		{body("db", 43, "INSERT INTO t VALUES ('\x00BEGIN"), evQuery, false},
+		{body("db", 43, "BEGIN"), evExecuteLoad, false},
+		{body("db", 43, "BEGIN")[:20], evQuery, false},
+		{[]byte("\x00BEGIN"), evQuery, false},
+		{nil, evQuery, false},
+	} {
+		thread, ok := plainBegin(header{typ: c.typ}, c.body)
+		if ok != c.want || ok && thread != 42 {
+			t.Errorf("%q: thread %d, %v", c.body, thread, ok)
+		}
+		if q, err := parseQuery(c.body, 0); ok && (err != nil || string(q.text) != "BEGIN" || q.thread != thread) {
+			t.Errorf("%q is %q, %v", c.body, q.text, err)
+		}
+	}
 }

@@ -110,6 +110,20 @@ func TestSameTableSameVersion(t *testing.T) {
 	if a, b := ts.lookup(2), ts.lookup(9); a == b || !b.table.Columns[0].Nullable || a.table.Columns[0].Nullable {
 		t.Error("a changed TABLE_MAP is not a new version")
 	}
+	// What it was before is found by its id no more: what statements do to a table is noted of its newest version only.
+	before := ts.lookup(2)
+	if err := ts.add(t.Context(), 2, body(2), "", 0); err != nil {
+		t.Fatal(err)
+	}
+	if v := ts.lookup(2); v == before || v != ts.newest["\x02db\x00\x01t\x00"] {
+		t.Error("an older version is taken up again")
+	}
+	if ts.dropped(schema.TableName{Database: "db", Table: "t"}, tableName{"db", "t"}); ts.recent[2] != nil {
+		t.Error("a table that is gone is still known")
+	}
+	if err := ts.add(t.Context(), 9, changed, "", 0); err != nil {
+		t.Fatal(err)
+	}
 	if allocs := testing.AllocsPerRun(100, func() {
 		ts.forget()
 		if err := ts.add(t.Context(), 9, changed, "", 0); err != nil {

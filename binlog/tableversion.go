@@ -25,10 +25,14 @@ type version struct {
 	shape    int   // how many bytes of raw say how cells are cut: all before the optional metadata
 	named    bool  // the TABLE_MAP itself names the columns
 	altered  bool  // a statement has changed the table since
+	checked  int   // definitions.changes when def was last seen to hold
 
 	fillers  []filler // by column: the defaults, as far as an insert has needed them
 	defaults [][]byte // their cells
 }
+
+// fullName is the table's name in messages.
+func (v *version) fullName() string { return v.database + "." + v.name }
 
 // tables keeps the newest version of every table, and the table ids of the open statement.
 type tables struct {
@@ -36,7 +40,8 @@ type tables struct {
 	defs     *definitions
 	log      *zap.Logger
 	maria    bool // the binlog is a MariaDB's
-	ahead    bool // definitions were read from the server at a later position: see confirmed
+	// ahead says that definitions were read from the server at a later position: see confirmed. Nil: never.
+	ahead func() bool
 
 	// confirmed are the tables whose CREATE TABLE has come by while the definitions were ahead: what is known of them is
 	// what they are here. What is known of others may hold only later.
@@ -45,6 +50,7 @@ type tables struct {
 	unnamed bool // the version of a captured table that was made last has no column names
 
 	newest map[string]*version // by the bytes `length db 0 length table 0` of the TABLE_MAP
+	recent [64]*version        // some of newest, by the low bits of the table id that they had last
 	open   []openTable         // ids mapped since the last end of a statement: few, so a list
 }
 
@@ -69,12 +75,18 @@ func (t *tables) lookup(id uint64) *version {
 // add takes in the TABLE_MAP at a position: its table id, and the body behind id and flags. It asks Definitions when the version is
 // new, and errs only when that does or when the table cannot even be named.
 func (t *tables) add(ctx context.Context, id uint64, body []byte, file string, pos int64) error {
+	recent := &t.recent[id%uint64(len(t.recent))]
+	if v := *recent; v != nil && bytes.Equal(v.raw, body) && t.holds(v) {
+		t.open = append(t.open, openTable{id, v})
+		return nil
+	}
 	names, err := namesLength(body)
 	if err != nil {
 		return err
 	}
 	prev := t.newest[string(body[:names])]
-	if prev != nil && bytes.Equal(prev.raw, body) && !t.redefined(prev) && (prev.named || !prev.altered) {
+	if prev != nil && bytes.Equal(prev.raw, body) && t.holds(prev) {
+		*recent = prev
 		t.open = append(t.open, openTable{id, prev})
 		return nil
 	}
@@ -86,13 +98,21 @@ func (t *tables) add(ctx context.Context, id uint64, body []byte, file string, p
 		t.newest = make(map[string]*version)
 	}
 	t.newest[string(body[:names])] = v
+	clear(t.recent[:]) // one of them may be prev
 	t.open = append(t.open, openTable{id, v})
 	return nil
 }
 
-// redefined says that the catalog has come to another definition since v was made.
-func (t *tables) redefined(v *version) bool {
-	return v.captured && t.defs.at(v.database, v.name) != v.def
+// holds says whether the newest version of a table is that of another TABLE_MAP of the same bytes: the catalog has not come
+// to another definition since, and no statement has changed the table whose columns nothing but the last TABLE_MAP names.
+func (t *tables) holds(v *version) bool {
+	if v.captured && v.checked != t.defs.changes {
+		if t.defs.at(v.database, v.name) != v.def {
+			return false
+		}
+		v.checked = t.defs.changes
+	}
+	return v.named || !v.altered
 }
 
 // anyOf says whether a captured table of a database is known: one that has come by, or that has a definition.
@@ -112,7 +132,7 @@ func (t *tables) anyOf(database string) bool {
 
 // version makes a new version of a table.
 func (t *tables) version(ctx context.Context, raw []byte, prev *version, where string) (*version, error) {
-	v := &version{raw: raw}
+	v := &version{raw: raw, checked: -1}
 	database, name, rest, err := splitNames(raw)
 	if err != nil {
 		return nil, err
@@ -141,7 +161,7 @@ func (t *tables) version(ctx context.Context, raw []byte, prev *version, where s
 		before = prev.table
 	}
 	def := t.defs.at(v.database, v.name)
-	if t.ahead && !v.named && !t.confirmed[t.defs.key(v.database, v.name)] {
+	if !v.named && t.ahead != nil && t.ahead() && !t.confirmed[t.defs.key(v.database, v.name)] {
 		def = nil // nothing in the binlog would show that it does not hold yet
 	}
 	v.def = def
@@ -245,6 +265,7 @@ func (t *tables) dropped(name schema.TableName, key tableName) {
 		id := append(append([]byte{byte(len(n.database))}, n.database...), 0, byte(len(n.table)))
 		delete(t.newest, string(append(append(id, n.table...), 0)))
 	}
+	clear(t.recent[:])
 }
 
 // sameNames says whether the definition has the table's columns in their order.

@@ -95,7 +95,7 @@ func (a *assembler) beginGroup(h header, body []byte) (Event, error) {
 // reach takes what the schema history says for the position before the group that begins.
 func (a *assembler) reach(h header) {
 	if a.history.applied < len(a.history.entries) && !a.silent() {
-		a.history.advance(a.offsetAt(h, a.groupStart), a.defs.catalog)
+		a.history.advance(a.offsetAt(h, a.groupStart), a.defs)
 	}
 }
 
@@ -142,15 +142,21 @@ func (a *assembler) finishGroup() {
 
 // offsetAt is the offset at a position between transactions.
 func (a *assembler) offsetAt(h header, pos int64) offset.Offset {
-	o := offset.Offset{File: a.file, Pos: pos, ServerID: int64(a.lastServer), TsSec: a.time(h) / 1e6, Side: a.between()}
-	if a.gtids {
-		o.GTIDs = a.set
-	}
+	var o offset.Offset
+	a.putOffset(&o, &h, pos)
 	return o
 }
 
+// putOffset writes what offsetAt returns to an offset that is zero, without copies on the way.
+func (a *assembler) putOffset(o *offset.Offset, h *header, pos int64) {
+	o.File, o.Pos, o.ServerID, o.TsSec, o.Side = a.file, pos, int64(a.lastServer), a.time(h)/1e6, a.between()
+	if a.gtids {
+		o.GTIDs = a.set
+	}
+}
+
 // time is the source time: the original commit time, without GTIDs the header's.
-func (a *assembler) time(h header) int64 {
+func (a *assembler) time(h *header) int64 {
 	if a.gtids && a.micros != 0 {
 		return a.micros
 	}
@@ -162,8 +168,10 @@ func (a *assembler) time(h header) int64 {
 
 // boundaryAt is the boundary behind the event being handled. It is one value, used again and again.
 func (a *assembler) boundaryAt(h header, commit bool) *Boundary {
-	a.boundary = Boundary{Offset: a.offsetAt(h, a.next), Commit: commit}
-	return &a.boundary
+	b := &a.boundary
+	*b = Boundary{Commit: commit}
+	a.putOffset(&b.Offset, &h, a.next)
+	return b
 }
 
 // endGroup ends a transaction or statement: its GTID is counted, and the boundary behind it returned unless it is one
@@ -232,9 +240,9 @@ func (a *assembler) commit(h header) (Event, error) {
 				"(replication or binlog filters), or it is another transaction; "+startElsewhere, left, at(a.file, a.begin)), "")
 		}
 	}
-	var end Boundary
+	var end *Boundary
 	if a.transactions && !a.silent() {
-		end = Boundary{Info: a.info(h), ID: a.transaction(), Before: a.around(h)}
+		end = &Boundary{Info: a.info(h), ID: a.transaction(), Before: a.around(h)}
 	}
 	a.in, a.events, a.thread, a.rowSkip = false, 0, -1, 0
 	a.tables.forget()
@@ -242,6 +250,8 @@ func (a *assembler) commit(h header) (Event, error) {
 	if b == nil {
 		return nil, nil
 	}
-	b.Info, b.ID, b.Before = end.Info, end.ID, end.Before
+	if end != nil {
+		b.Info, b.ID, b.Before = end.Info, end.ID, end.Before
+	}
 	return b, nil
 }

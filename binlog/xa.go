@@ -326,7 +326,8 @@ func (a *assembler) reread(ctx context.Context, g *xaGroup) error {
 		jumps: true,
 	}
 	sub.tables = a.tables
-	sub.tables.open = nil
+	sub.tables.open, sub.tables.ahead = nil, nil
+	defer clear(a.tables.recent[:]) // newest is shared
 	sub.server = a.server
 	defer sub.payload.close()
 	for sub.found == nil {

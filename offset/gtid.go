@@ -141,12 +141,12 @@ func parseNumber(text string) (int64, error) {
 }
 
 func appendUUID(dst []byte, id [16]byte) []byte {
-	for i, b := range id {
-		if i == 4 || i == 6 || i == 8 || i == 10 {
-			dst = append(dst, '-')
-		}
-		const digits = "0123456789abcdef"
-		dst = append(dst, digits[b>>4], digits[b&15])
-	}
-	return dst
+	var text [36]byte
+	hex.Encode(text[0:], id[:4])
+	hex.Encode(text[9:], id[4:6])
+	hex.Encode(text[14:], id[6:8])
+	hex.Encode(text[19:], id[8:10])
+	hex.Encode(text[24:], id[10:])
+	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
+	return append(dst, text[:]...)
 }

@@ -1,8 +1,10 @@
 package offset
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -11,6 +13,7 @@ import (
 const (
 	uuidA = "00000000-71ca-11e1-9e33-c80aa9429562"
 	uuidB = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+	uuidC = "4e11fa47-71ca-11e1-9e33-c80aa9429562"
 )
 
 func mustSet(t testing.TB, text string) GTIDSet {
@@ -132,6 +135,78 @@ func TestAddAllocatesNothingForTheNextNumber(t *testing.T) {
 	}
 }
 
+// Several sources that commit in turn cost no more, however much the set has, and a set that somebody has kept stays what
+// it was, also when it is added to again.
+func TestAddInTurn(t *testing.T) {
+	var text []string
+	for i := range 50 {
+		text = append(text, fmt.Sprintf("%s:%d-%d", uuidC, 1+10*i, 5+10*i))
+	}
+	start := mustSet(t, uuidA+":1-10,"+uuidB+":1-5:100-200:tag:1,"+strings.Join(text, ","))
+	turns := []GTID{mustGTID(t, uuidA+":10"), mustGTID(t, uuidB+":5"), mustGTID(t, uuidB+":200"), mustGTID(t, uuidB+":tag:1"), mustGTID(t, uuidC+":495")}
+	turn := func(set GTIDSet, i int) GTIDSet {
+		id := turns[i%len(turns)]
+		id.Number += int64(1 + i/len(turns))
+		if set.Contains(id) {
+			t.Fatalf("%s has %s already", set, id)
+		}
+		if set = set.Add(id); !set.Contains(id) {
+			t.Fatalf("%s has no %s", set, id)
+		}
+		return set
+	}
+	const steps = 450 // no interval meets the next one
+	sets := []GTIDSet{start}
+	for i := range steps {
+		sets = append(sets, turn(sets[i], i))
+	}
+	for i, set := range sets {
+		ends := make([]int64, len(turns))
+		for k, id := range turns {
+			ends[k] = id.Number + int64((i+len(turns)-1-k)/len(turns))
+		}
+		tag := fmt.Sprintf("1-%d", ends[3])
+		if ends[3] == 1 {
+			tag = "1"
+		}
+		want := fmt.Sprintf("%s:1-%d,%s:1-%d:100-%d:tag:%s,%s-%d", uuidA, ends[0], uuidB, ends[1], ends[2], tag, strings.TrimSuffix(mustSet(t, strings.Join(text, ",")).String(), "-495"), ends[4])
+		if got := set.String(); got != want {
+			t.Fatalf("after %d: %s, want %s", i, got, want)
+		}
+		if i > 0 && (!set.ContainsSet(sets[i-1]) || sets[i-1].ContainsSet(set) || set.Equal(sets[i-1]) || set.Subtract(sets[i-1]).IsEmpty()) {
+			t.Fatalf("%s and the one before it", set)
+		}
+		if i < steps {
+			if again := turn(set, i); !again.Equal(sets[i+1]) || again.String() != sets[i+1].String() {
+				t.Fatalf("added to again: %s, want %s", again, sets[i+1])
+			}
+		}
+	}
+	set, i := start, 0
+	if allocs := testing.AllocsPerRun(400, func() { set, i = turn(set, i), i+1 }); allocs != 0 {
+		t.Errorf("%v allocations", allocs)
+	}
+}
+
+// One set may be added to by several goroutines.
+func TestAddFromSeveralGoroutines(t *testing.T) {
+	start := mustSet(t, uuidA+":1-10,"+uuidB+":1-5")
+	a, b := mustGTID(t, uuidA+":10"), mustGTID(t, uuidB+":5")
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			set := start
+			for i := range int64(200) {
+				set = set.Add(GTID{Source: a.Source, Number: a.Number + i + 1}).Add(GTID{Source: b.Source, Number: b.Number + i + 1})
+			}
+			if got, want := set.String(), uuidA+":1-210,"+uuidB+":1-205"; got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
+	group.Wait()
+}
+
 // Sets are values: what was made from one later does not show in it.
 func TestGTIDSetAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -198,6 +273,15 @@ func TestGTIDSetAgainstModel(t *testing.T) {
 			if s.set.String() != want.String() || !s.set.Equal(want) || !want.Equal(s.set) || !s.set.ContainsSet(want) {
 				t.Fatalf("got %s, want %s", s.set, want)
 			}
+			for _, o := range states {
+				has := true
+				for id := range o.model {
+					has = has && s.model[id]
+				}
+				if s.set.ContainsSet(o.set) != has || o.set.Subtract(s.set).IsEmpty() != has {
+					t.Fatalf("%s contains %s: %v", s.set, o.set, !has)
+				}
+			}
 			again, err := ParseGTIDSet(s.set.String())
 			if err != nil || !again.Equal(s.set) {
 				t.Fatalf("%s read again is %s, %v", s.set, again, err)
@@ -225,12 +309,40 @@ func FuzzParseGTIDSet(f *testing.F) {
 	})
 }
 
+// BenchmarkGTIDSetAdd adds as a stream does. It costs the same however many intervals and sources there are.
 func BenchmarkGTIDSetAdd(b *testing.B) {
-	set := mustSet(b, uuidA+":1-10,"+uuidB+":1-5")
-	next := mustGTID(b, uuidB+":6")
-	b.ReportAllocs()
-	for b.Loop() {
-		set = set.Add(next)
-		next.Number++
+	for _, intervals := range []int{1, 10_000} {
+		for _, sources := range []int{1, 2, 1000} {
+			b.Run(fmt.Sprintf("intervals=%d/sources=%d", intervals, sources), func(b *testing.B) {
+				var set GTIDSet
+				ids := make([]GTID, sources)
+				for i := range ids {
+					ids[i] = mustGTID(b, uuidA+":5")
+					ids[i].Source[0], ids[i].Source[1] = byte(i), byte(i>>8)
+				}
+				for k, id := range ids {
+					n := 1
+					if k == 0 {
+						n = intervals
+					}
+					base := gtidSource{id: id.Source}
+					for i := range n {
+						base.intervals = append(base.intervals, gtidInterval{int64(1 + 10*i), int64(5 + 10*i)})
+					}
+					ids[k].Number = int64(5 + 10*(n-1))
+					set = set.Union(GTIDSet{base: &gtidBase{sources: []gtidSource{base}}})
+				}
+				b.ReportAllocs()
+				b.ResetTimer()
+				for i := range b.N {
+					id := &ids[i%sources]
+					id.Number++
+					if set.Contains(*id) {
+						b.Fatal(id)
+					}
+					set = set.Add(*id)
+				}
+			})
+		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ofDomain is the interval of a [GTIDSet] whose moved end is that of a domain.
+// ofDomain is the interval of a moved end that is a domain's newest number.
 const ofDomain = -1
 
 // isMariaGTID tells domain-server-sequence from all that MySQL writes: a UUID has no or four dashes, and intervals stand
@@ -65,39 +65,40 @@ func findDomain(domains []GTID, domain uint32) int {
 	return slices.IndexFunc(domains, func(id GTID) bool { return id.Domain == domain })
 }
 
-// domains gives all domains with the moved number applied. The result is shared and must not be changed.
+// domains gives all domains with the moved numbers applied. The result is shared and must not be changed.
 func (g GTIDSet) domains() []GTID {
 	if g.base == nil {
 		return nil
 	}
-	if g.last == 0 || g.iv != ofDomain {
-		return g.base.domains
+	domains, own := g.base.domains, false
+	for e := range g.ends {
+		if e.iv != ofDomain {
+			continue
+		}
+		if !own {
+			domains, own = slices.Clone(domains), true
+		}
+		domains[e.src].Number = e.last
 	}
-	domains := slices.Clone(g.base.domains)
-	domains[g.src].Number = g.last
 	return domains
 }
 
 // newest is the newest number of the domain at an index.
 func (g GTIDSet) newest(at int) int64 {
-	if g.last != 0 && g.iv == ofDomain && int(g.src) == at {
-		return g.last
+	if last := g.movedTo(at, ofDomain); last != 0 {
+		return last
 	}
 	return g.base.domains[at].Number
 }
 
-// addToDomain allocates nothing while the transactions of one server in one domain come.
+// addToDomain allocates nothing while the transactions of one server in each domain come.
 func (g GTIDSet) addToDomain(id GTID) GTIDSet {
 	if g.base == nil {
 		return GTIDSet{base: &gtidBase{domains: []GTID{id}}}
 	}
 	at := findDomain(g.base.domains, id.Domain)
 	if at >= 0 && g.base.domains[at].Server == id.Server && id.Number != 0 {
-		base := g.base
-		if g.last != 0 && (g.iv != ofDomain || int(g.src) != at) {
-			base = &gtidBase{sources: g.sources(), domains: g.domains()}
-		}
-		return GTIDSet{base: base, src: int32(at), iv: ofDomain, last: id.Number}
+		return g.move(gtidEnd{src: int32(at), iv: ofDomain, last: id.Number})
 	}
 	return GTIDSet{base: &gtidBase{sources: g.sources(), domains: setDomain(slices.Clone(g.domains()), id)}}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"net"
 	"os"
@@ -26,6 +25,9 @@ const (
 	keepFor = 32
 	// maxEvent is the most that a server's max_allowed_packet, and so an event, can be, with its headers.
 	maxEvent = 1<<30 + 1<<20
+
+	// mostMoved is up to what size the beginning of an event is moved to the front of the buffer before more is read.
+	mostMoved = 4 << 10
 
 	packetHeader = 4
 	maxPacket    = 1<<24 - 1 // bytes after which an event continues in a further packet
@@ -68,7 +70,8 @@ type Stream struct {
 
 	err error // what ended the stream
 
-	woken     chan struct{} // a context's end has been passed on to the connection
+	armed     time.Time // when the connection's deadline was set; zero: it does not hold any more
+	watch     watch
 	closeOnce sync.Once
 	closed    chan struct{}
 }
@@ -77,7 +80,7 @@ func newStream(conn, wire net.Conn, cfg Config, name string, req DumpRequest, ch
 	return &Stream{
 		conn: conn, wire: wire, name: name, serverID: req.ServerID, heartbeat: cfg.Heartbeat,
 		buf: make([]byte, bufferSize), sequence: 1, checksum: checksum,
-		file: req.From.File, pos: req.From.Pos, origin: req.From.Origin, toEnd: req.ToEnd, woken: make(chan struct{}, 1), closed: make(chan struct{}),
+		file: req.From.File, pos: req.From.Pos, origin: req.From.Origin, toEnd: req.ToEnd, closed: make(chan struct{}),
 	}
 }
 
@@ -85,6 +88,7 @@ func newStream(conn, wire net.Conn, cfg Config, name string, req DumpRequest, ch
 func (s *Stream) Close() error {
 	s.closeOnce.Do(func() {
 		close(s.closed)
+		s.watch.end()
 		s.wire.Close()
 	})
 	return nil
@@ -184,7 +188,7 @@ func (s *Stream) verify(event []byte) error {
 	if len(event) < eventHeader+s.lastCRC {
 		return s.corrupt("an event of %d bytes", len(event))
 	}
-	if s.checksum && !sumRight(event, kind, flags) {
+	if s.checksum && !s.sumRight(event, kind, flags) {
 		return s.corrupt("an event of type %d whose checksum is wrong", kind)
 	}
 	body := event[eventHeader : len(event)-s.lastCRC]
@@ -199,18 +203,23 @@ func (s *Stream) verify(event []byte) error {
 	return nil
 }
 
-func sumRight(event []byte, kind byte, flags uint16) bool {
-	data, want := event[:len(event)-crcLen], binary.LittleEndian.Uint32(event[len(event)-crcLen:])
-	if kind != typeFormatDescription || flags&flagInUse == 0 {
-		return crc32.ChecksumIEEE(data) == want
-	}
-	sum := crc32.Update(0, crc32.IEEETable, data[:17])
-	sum = crc32.Update(sum, crc32.IEEETable, []byte{data[17] &^ flagInUse})
-	return crc32.Update(sum, crc32.IEEETable, data[18:]) == want
-}
-
 // packet returns the payload of the next packet, joined with those that continue it.
 func (s *Stream) packet(ctx context.Context) ([]byte, error) {
+	// The usual way: one packet with one event, all of it read already. Everything else goes the other way, which also finds
+	// out what is wrong with it.
+	if b := s.buf[s.r:s.w]; len(b) > packetHeader+1+eventHeader {
+		n := int(b[0]) | int(b[1])<<8 | int(b[2])<<16
+		if end := packetHeader + n; b[3] == s.sequence && end <= len(b) && end <= bufferSize && int(binary.LittleEndian.Uint32(b[packetHeader+1+9:])) == n-1 {
+			s.sequence++
+			s.used = end
+			return b[packetHeader:end], nil
+		}
+	}
+	return s.gather(ctx)
+}
+
+// gather is packet in general.
+func (s *Stream) gather(ctx context.Context) ([]byte, error) {
 	// A packet that is not whole yet leaves everything as it is, so that a later call begins anew.
 	end, seq := 0, s.sequence
 	want := 0 // bytes of all packets together, as the event's header says; a hint
@@ -285,7 +294,9 @@ func (s *Stream) release() {
 // header is believed once a megabyte has really come.
 func (s *Stream) fill(ctx context.Context, n, want int) error {
 	for s.w-s.r < n {
-		if s.w == len(s.buf) || s.r > 0 && len(s.buf)-s.r < n {
+		// What is left of the last read is a part of one event. In front of the buffer it leaves room for a long read, and
+		// the same memory is used again as long as reads are short.
+		if s.w == len(s.buf) || s.r > 0 && (len(s.buf)-s.r < n || s.w-s.r <= mostMoved) {
 			s.makeRoom(n, want)
 		}
 		if err := s.read(ctx); err != nil {
@@ -312,32 +323,42 @@ func (s *Stream) makeRoom(n, want int) {
 	s.buf = buf
 }
 
-// read reads once from the network, as much as there is room for.
+// read reads once from the network, as much as there is room for. Deadlines are for reads that wait: most find something
+// at once, so the deadline is set anew only when some of it is over.
 func (s *Stream) read(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	if s.watch.leave(ctx) {
+		s.armed = time.Time{}
 	}
 	// Three heartbeats may be lost on the way or late; after that nobody is there any more.
-	s.wire.SetReadDeadline(time.Now().Add(3 * s.heartbeat))
-	stop := context.AfterFunc(ctx, func() {
-		s.wire.SetReadDeadline(time.Unix(1, 0))
-		s.woken <- struct{}{}
-	})
-	n, err := s.conn.Read(s.buf[s.w:])
-	s.w += n
-	cancelled := !stop()
-	if cancelled {
-		<-s.woken // or its deadline would fall upon the next read
+	silence := 3 * s.heartbeat
+	begin := time.Now()
+	if s.armed.IsZero() || begin.Sub(s.armed) > s.heartbeat/4 {
+		s.arm(begin)
 	}
-	if n > 0 {
-		return nil
+	s.watch.enter(ctx, s)
+	var n int
+	var err error
+	for {
+		// Asked behind the setting of the deadline: a context that ends later brings it forward.
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err = s.conn.Read(s.buf[s.w:])
+		if n > 0 {
+			s.w += n
+			return nil
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) || ctx.Err() != nil || time.Since(begin) >= silence {
+			break
+		}
+		s.arm(begin) // it was that of an earlier read
 	}
 	switch {
 	case err == nil:
 		return nil
 	case s.isClosed():
 		return &fault{text: fmt.Sprintf("the binlog stream from %s was closed", s.name), cause: net.ErrClosed}
-	case cancelled && errors.Is(err, os.ErrDeadlineExceeded):
+	case ctx.Err() != nil && errors.Is(err, os.ErrDeadlineExceeded):
 		return ctx.Err()
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return faultf(ErrSilent, "%s has sent nothing for %v after %s, not even a heartbeat: the connection is dead", s.name, 3*s.heartbeat, s.where())
@@ -346,6 +367,12 @@ func (s *Stream) read(ctx context.Context) error {
 		err = io.ErrUnexpectedEOF // io.EOF is the end of binlog files, and nobody must take this for it
 	}
 	return networkFault(fmt.Sprintf("the binlog stream from %s broke off after %s", s.name, s.where()), err)
+}
+
+// arm sets the deadline of a read that began at a time.
+func (s *Stream) arm(begin time.Time) {
+	s.armed = begin
+	s.wire.SetReadDeadline(begin.Add(3 * s.heartbeat))
 }
 
 func (s *Stream) isClosed() bool {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -277,6 +278,79 @@ func TestStreamSilence(t *testing.T) {
 	})
 }
 
+// The deadline is not set for each read, but silence counts from the last event on all the same.
+func TestStreamSilenceAfterEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, theirs := pipe(10 * time.Second)
+		defer theirs.Close()
+		ev := rawEvent(2, 0, 300, []byte("BEGIN"), true)
+		data := packets(ok(ev), ok(ev), ok(ev))
+		go func() {
+			for piece := range slices.Chunk(data, len(data)/3) {
+				theirs.Write(piece)
+				time.Sleep(time.Second)
+			}
+		}()
+		for range 3 {
+			if _, err := s.Next(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		begin := time.Now()
+		if _, err := s.Next(t.Context()); !errors.Is(err, ErrSilent) || time.Since(begin) != 30*time.Second {
+			t.Fatalf("after %v: %v", time.Since(begin), err)
+		}
+	})
+}
+
+// counted counts what is to be called at its end and is not any more.
+type counted struct {
+	context.Context
+	done         chan struct{} // of its own, so that nobody goes to Context directly
+	set, waiting int
+}
+
+func (c *counted) Done() <-chan struct{} { return c.done }
+
+func (c *counted) AfterFunc(f func()) func() bool {
+	c.set++
+	c.waiting++
+	stop := context.AfterFunc(c.Context, f)
+	return func() bool {
+		c.waiting--
+		return stop()
+	}
+}
+
+// A context is told of the stream once, however often is read, and forgets it when another one comes or the stream ends.
+func TestStreamWatchesOnce(t *testing.T) {
+	s := newLoop(8 << 10)
+	for range 2 {
+		c := &counted{Context: t.Context(), done: make(chan struct{})}
+		for range 100 {
+			if _, err := s.Next(c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.set != 1 || c.waiting != 1 {
+			t.Fatalf("set %d times, %d are waiting", c.set, c.waiting)
+		}
+		other := &counted{Context: t.Context(), done: make(chan struct{})}
+		for range 100 {
+			if _, err := s.Next(other); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.waiting != 0 || other.waiting != 1 {
+			t.Fatalf("%d and %d are waiting", c.waiting, other.waiting)
+		}
+		if s.Close(); other.waiting != 0 {
+			t.Fatal("still waiting after the end")
+		}
+		s = newLoop(8 << 10)
+	}
+}
+
 // An event may come as slowly as it likes: only silence counts.
 func TestStreamSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -395,14 +469,15 @@ func newLoop(size int) *Stream {
 }
 
 func TestStreamAllocations(t *testing.T) {
-	s := newLoop(8 << 10)
-	ctx := context.Background()
-	if n := testing.AllocsPerRun(1000, func() {
-		if _, err := s.Next(ctx); err != nil {
-			t.Fatal(err)
+	for _, size := range []int{10, 8 << 10, 100 << 10} { // up to a read an event
+		s := newLoop(size)
+		if n := testing.AllocsPerRun(1000, func() {
+			if _, err := s.Next(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}); n != 0 {
+			t.Errorf("%v allocations an event of %d bytes", n, size)
 		}
-	}); n >= 1 {
-		t.Errorf("%v allocations an event", n)
 	}
 }
 
