@@ -42,3 +42,24 @@ func TestRowAllocatesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestEventAllocatesNothing in transactions of one row either.
+func TestEventAllocatesNothing(t *testing.T) {
+	infos := benchTransactions()
+	for _, c := range benchFormats {
+		em := benchEmitter(t, c.Converter)
+		ev, _ := benchEvent(t)
+		body := benchImage(nil, 4711)
+		var batch Batch
+		i := 0
+		if n := testing.AllocsPerRun(len(infos)-1, func() {
+			ev.Info = infos[i]
+			i++
+			ev.Reset(body)
+			batch.Reset()
+			encodeEvent(t, em, &batch, ev)
+		}); n != 0 {
+			t.Errorf("in %s: %v allocations an event", c.name, n)
+		}
+	}
+}

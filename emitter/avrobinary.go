@@ -61,7 +61,11 @@ func putVarint(dst []byte, u uint64) []byte {
 	case u < 1<<49:
 		size = 7
 	case u >= 1<<56:
-		return dst[:n+binary.PutUvarint(to[:], u)]
+		size = 9
+		if to[8] = byte(u >> 56); to[8] >= 1<<7 {
+			to[9] = 1
+			size = 10
+		}
 	}
 	w := u&(1<<28-1) | u>>28<<32
 	w = w&0x0000_3fff_0000_3fff | w&0x0fff_c000_0fff_c000<<2

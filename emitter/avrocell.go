@@ -14,12 +14,12 @@ import (
 type binaryCell struct {
 	column   int // index into the row image
 	optional bool
-	branch   byte   // if optional: that of the union for a value
-	skip     int    // length of the branch: 1 if optional, else 0
-	null     []byte // what a nil cell is written as, if optional
-	unknown  []byte // what a cell that is not known is written as; nil: it is an error
-	decode   schema.Decoder
+	branch   byte      // if optional: that of the union for a value
 	way      binaryWay // a shorter one than through decode
+	skip     int       // length of the branch: 1 if optional, else 0
+	null     []byte    // what a nil cell is written as, if optional
+	unknown  []byte    // what a cell that is not known is written as; nil: it is an error
+	decode   schema.Decoder
 	layout   schema.Layout
 	last     schema.LastSecond // of binaryTimestamp
 	day      schema.LastDay    // of binaryDatetime
@@ -75,13 +75,21 @@ func binaryWayOf(l schema.Layout) binaryWay {
 // timestampBytes is the length of a TIMESTAMP's text without a fraction.
 const timestampBytes = len("2006-01-02T15:04:05Z")
 
-func (p *program) appendBinaryCells(dst []byte, cells []binaryCell, row [][]byte, r *run) ([]byte, error) {
+// appendBinaryCells appends the cells of an operation.
+func (p *program) appendBinaryCells(dst []byte, o *op, r *run) ([]byte, error) {
+	row := r.image(o.image)
+	if len(row) < o.first+len(o.binary) || r.incomplete {
+		return p.appendBinaryKnown(dst, o.binary, row, r)
+	}
+	return p.appendBinaryRow(dst, o.binary, row[o.first:], r)
+}
+
+// appendBinaryRow appends cells of a row, of which row begins with the first one's column.
+func (p *program) appendBinaryRow(dst []byte, cells []binaryCell, row [][]byte, r *run) ([]byte, error) {
+	row = row[:len(cells)]
 	for i := range cells {
 		c := &cells[i]
-		if c.column >= len(row) {
-			return dst, fmt.Errorf("column %q: the row image has only %d columns", c.from.name, len(row))
-		}
-		b := row[c.column]
+		b := row[i]
 		if b == nil && c.optional {
 			dst = append(dst, c.null...)
 			continue
@@ -156,16 +164,19 @@ func (p *program) appendBinaryCells(dst []byte, cells []binaryCell, row [][]byte
 	return dst, nil
 }
 
-// appendBinaryKnown appends cells of which some are not known.
+// appendBinaryKnown appends cells of which some are not known, or not there.
 func (p *program) appendBinaryKnown(dst []byte, cells []binaryCell, row [][]byte, r *run) ([]byte, error) {
 	var err error
 	for i := range cells {
 		c := &cells[i]
-		if c.column >= len(row) || !binlog.IsUnavailable(row[c.column]) {
-			dst, err = p.appendBinaryCells(dst, cells[i:i+1], row, r)
-		} else if c.unknown == nil {
-			err = fmt.Errorf("column %q: the row image does not have it, and nothing can stand for it", c.from.name)
-		} else {
+		switch {
+		case c.column >= len(row):
+			err = errColumns(c.from, row)
+		case !binlog.IsUnavailable(row[c.column]):
+			dst, err = p.appendBinaryRow(dst, cells[i:i+1], row[c.column:], r)
+		case c.unknown == nil:
+			err = errUnknown(c.from)
+		default:
 			dst = append(dst, c.unknown...)
 		}
 		if err != nil {
@@ -207,20 +218,19 @@ func appendBinaryASCII(dst, s []byte) ([]byte, bool) {
 		binary.LittleEndian.PutUint64(dst[at:at+8], w)
 		return dst[:at+len(s)], printable(w)&highs == 0
 	}
-	to := dst[at : at+len(s)]
-	for i := 0; i+16 < len(s); i += 16 {
+	to := dst[at:cap(dst)][:len(s)]
+	var marks uint64
+	for i := 0; i < len(s)-16; i += 16 {
 		v, w := binary.LittleEndian.Uint64(s[i:i+8]), binary.LittleEndian.Uint64(s[i+8:i+16])
 		binary.LittleEndian.PutUint64(to[i:i+8], v)
 		binary.LittleEndian.PutUint64(to[i+8:i+16], w)
-		if (printable(v)|printable(w))&highs != 0 {
-			return dst, false
-		}
+		marks |= printable(v) | printable(w)
 	}
 	first, last := max(len(s)-16, 0), len(s)-8
-	v, w := binary.LittleEndian.Uint64(s[first:first+8]), binary.LittleEndian.Uint64(s[last:])
+	v, w := binary.LittleEndian.Uint64(s[first:first+8]), binary.LittleEndian.Uint64(s[last:last+8])
 	binary.LittleEndian.PutUint64(to[first:first+8], v)
-	binary.LittleEndian.PutUint64(to[last:], w)
-	return dst[:at+len(s)], (printable(v)|printable(w))&highs == 0
+	binary.LittleEndian.PutUint64(to[last:last+8], w)
+	return dst[:at+len(s)], (marks|printable(v)|printable(w))&highs == 0
 }
 
 // printable sets a high bit if w has bytes that are not from 0x20 to 0x7E. Each sum carries, and each difference borrows,

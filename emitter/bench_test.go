@@ -2,6 +2,7 @@ package emitter
 
 import (
 	"encoding/binary"
+	"strconv"
 	"testing"
 
 	"github.com/tidemark-cdc/tidemark/binlog"
@@ -103,12 +104,26 @@ func encodeEvent(tb testing.TB, em *Emitter, batch *Batch, ev *binlog.Rows) int 
 	return rows
 }
 
+// benchTransactions are where transactions of one row each come from, one after the other.
+func benchTransactions() []binlog.Info {
+	infos := make([]binlog.Info, 1000)
+	for i := range infos {
+		infos[i] = binlog.Info{
+			TsMicros: 1795979007728187 + int64(i)*1237, ServerID: 223344, Thread: 16,
+			GTID: "8469a685-ec27-11f1-a4cd-0242ac110007:" + strconv.Itoa(4300+i), File: "mysql-bin.000001", Pos: 22658 + int64(i)*517,
+		}
+	}
+	return infos
+}
+
+var benchFormats = []struct {
+	name string
+	Converter
+}{{"json", Converter{}}, {"json-schema", Converter{Schemas: true}}, {"avro", Converter{Avro: avroConverter(new(testIDs))}}}
+
 // BenchmarkRow is the way from a row image's bytes to a record ready for Kafka, per row: walking, decoding, encoding.
 func BenchmarkRow(b *testing.B) {
-	for _, c := range []struct {
-		name string
-		Converter
-	}{{"json", Converter{}}, {"json-schema", Converter{Schemas: true}}, {"avro", Converter{Avro: avroConverter(new(testIDs))}}} {
+	for _, c := range benchFormats {
 		b.Run(c.name, func(b *testing.B) {
 			ev, body := benchEvent(b)
 			em := benchEmitter(b, c.Converter)
@@ -123,6 +138,26 @@ func BenchmarkRow(b *testing.B) {
 				n += encodeEvent(b, em, &batch, ev)
 			}
 			b.ReportMetric(float64(size), "B/record")
+		})
+	}
+}
+
+// BenchmarkEvent is the same for transactions of one row: what is done for each event is counted in full.
+func BenchmarkEvent(b *testing.B) {
+	for _, c := range benchFormats {
+		b.Run(c.name, func(b *testing.B) {
+			ev, _ := benchEvent(b)
+			body := benchImage(nil, 4711)
+			infos := benchTransactions()
+			em := benchEmitter(b, c.Converter)
+			var batch Batch
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				ev.Info = infos[n%len(infos)]
+				ev.Reset(body)
+				batch.Reset()
+				encodeEvent(b, em, &batch, ev)
+			}
 		})
 	}
 }

@@ -10,14 +10,15 @@ import (
 
 // cell appends one column of a row image.
 type cell struct {
-	literal  []byte   // what comes before the value
-	short    [24]byte // … again, when it fits, since a copy of fixed length is faster
-	column   int      // index into the row image
-	scale    int      // of a decimal that is written as a number, else -1
+	short    [32]byte // what comes before the value, when it fits, since a copy of fixed length is faster …
+	size     uint8    // … and how much of it that is; 0: literal has more
+	way      way      // a shorter one than through decode
 	optional bool
+	column   int    // index into the row image
 	null     []byte // what a nil cell is written as, if optional
+	literal  []byte // what comes before the value
+	scale    int    // of a decimal that is written as a number, else -1
 	decode   schema.Decoder
-	way      way // a shorter one than through decode
 	layout   schema.Layout
 	last     schema.LastSecond // of wayDatetime and wayTimestamp
 	from     *column
@@ -67,36 +68,57 @@ func wayOf(l schema.Layout) way {
 	return wayDecoder
 }
 
-// appendKnown appends cells of which some are not known.
+// appendKnown appends cells of which some are not known, or not there.
 func (p *program) appendKnown(dst []byte, o *op, row [][]byte, r *run) ([]byte, error) {
-	var err error
 	for i := range o.cells {
 		c := &o.cells[i]
-		if c.column < len(row) && binlog.IsUnavailable(row[c.column]) {
-			if o.unknown[i] == nil {
-				return dst, fmt.Errorf("column %q: the row image does not have it, and nothing can stand for it", c.from.name)
-			}
+		var err error
+		switch {
+		case c.column >= len(row):
+			return dst, errColumns(c.from, row)
+		case !binlog.IsUnavailable(row[c.column]):
+			dst, err = p.appendRow(dst, o.cells[i:i+1], row[c.column:], r)
+		case o.unknown[i] == nil:
+			return dst, errUnknown(c.from)
+		default:
 			dst = append(append(dst, c.literal...), o.unknown[i]...)
-		} else if dst, err = p.appendCells(dst, o.cells[i:i+1], row, r); err != nil {
+		}
+		if err != nil {
 			return dst, err
 		}
 	}
 	return dst, nil
 }
 
-func (p *program) appendCells(dst []byte, cells []cell, row [][]byte, r *run) ([]byte, error) {
+func errColumns(c *column, row [][]byte) error {
+	return fmt.Errorf("column %q: the row image has only %d columns", c.name, len(row))
+}
+
+func errUnknown(c *column) error {
+	return fmt.Errorf("column %q: the row image does not have it, and nothing can stand for it", c.name)
+}
+
+// appendCells appends the cells of an operation.
+func (p *program) appendCells(dst []byte, o *op, r *run) ([]byte, error) {
+	row := r.image(o.image)
+	if len(row) < o.first+len(o.cells) || r.incomplete {
+		return p.appendKnown(dst, o, row, r)
+	}
+	return p.appendRow(dst, o.cells, row[o.first:], r)
+}
+
+// appendRow appends cells of a row, of which row begins with the first one's column.
+func (p *program) appendRow(dst []byte, cells []cell, row [][]byte, r *run) ([]byte, error) {
+	row = row[:len(cells)]
 	for i := range cells {
 		c := &cells[i]
-		if n := len(dst); len(c.literal) <= len(c.short) && cap(dst)-n >= len(c.short) {
+		if n := len(dst); c.size > 0 && cap(dst)-n >= len(c.short) {
 			*(*[len(c.short)]byte)(dst[n : n+len(c.short)]) = c.short
-			dst = dst[:n+len(c.literal)]
+			dst = dst[:n+int(c.size)]
 		} else {
 			dst = append(dst, c.literal...)
 		}
-		if c.column >= len(row) {
-			return dst, fmt.Errorf("column %q: the row image has only %d columns", c.from.name, len(row))
-		}
-		b := row[c.column]
+		b := row[i]
 		if b == nil && c.optional {
 			dst = append(dst, c.null...)
 			continue

@@ -3,7 +3,6 @@ package emitter
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/tidemark-cdc/tidemark/schema"
 )
@@ -59,13 +58,27 @@ func (b *builder) compile(s *shape, suffix string) (*program, error) {
 	b.literal = append(b.literal, suffix...)
 	b.flush()
 	p := &b.program
+	p.ops = joined(p.ops)
 	for i := range p.segments {
 		if seg := p.segments[i]; seg.scope == scopePlan && seg.parts != nil {
-			seg.render(nil, time.Time{})
+			seg.render(nil)
 			seg.parts = nil
 		}
 	}
 	return p, nil
+}
+
+// joined puts each segment into the operation that comes behind it.
+func joined(ops []op) []op {
+	joined := ops[:0]
+	for _, o := range ops {
+		if n := len(joined); o.kind != opSegment && n > 0 && joined[n-1].kind == opSegment {
+			o.segment = joined[n-1].segment
+			joined = joined[:n-1]
+		}
+		joined = append(joined, o)
+	}
+	return joined
 }
 
 // flush turns the pending literal into a part of the current segment.
@@ -151,10 +164,11 @@ func (b *builder) structure(s *shape) error {
 	return nil
 }
 
-// cellsFrom is how many of the fields, from the first on, are cells of one image.
+// cellsFrom is how many of the fields, from the first on, are cells of columns of one image that follow each other.
 func cellsFrom(fields []shape) int {
 	for i := range fields {
-		if fields[i].leaf.kind != leafCell || fields[i].leaf.image != fields[0].leaf.image {
+		l, first := &fields[i].leaf, &fields[0].leaf
+		if l.kind != leafCell || l.image != first.image || l.column.index != first.column.index+i {
 			return i
 		}
 	}
@@ -179,7 +193,7 @@ func (d *dialect) appendName(dst []byte, s *shape, i int) []byte {
 
 // cells compiles the members of a struct from first on up to last.
 func (b *builder) cells(s *shape, first, last int) error {
-	o := op{kind: opCells, image: s.fields[first].leaf.image}
+	o := op{kind: opCells, image: s.fields[first].leaf.image, first: s.fields[first].leaf.column.index}
 	for i := first; i < last; i++ {
 		f := s.fields[i].leaf.column
 		c := cell{
@@ -206,7 +220,9 @@ func (b *builder) cells(s *shape, first, last int) error {
 				return fmt.Errorf("column %q: %w", f.name, err)
 			}
 		}
-		copy(c.short[:], c.literal)
+		if len(c.literal) <= len(c.short) {
+			c.size = uint8(copy(c.short[:], c.literal))
+		}
 		o.cells, o.unknown = append(o.cells, c), append(o.unknown, unknown)
 	}
 	b.flush()

@@ -174,7 +174,8 @@ func (e *Emitter) Begin(ev *binlog.Rows) error {
 		return fmt.Errorf("%s:%d: table %s.%s: %w", ev.Info.File, ev.Info.Pos, ev.Table.Database, ev.Table.Name, err)
 	}
 	e.side.event(ev, e.cfg.Transactions)
-	e.start(&ev.Info)
+	e.now.begin(&ev.Info)
+	e.fresh = 0 // the clock is read when the first row is written: once memory for it has been waited for
 	return nil
 }
 
@@ -209,16 +210,14 @@ func (e *Emitter) replace(t *schema.Table) {
 	e.newest[name] = t
 }
 
-// start begins the records of an event.
+// start begins the records of an event that are written at once.
 func (e *Emitter) start(info *binlog.Info) {
-	e.now.info = info
-	e.now.event++
+	e.now.begin(info)
 	e.readClock()
 }
 
 func (e *Emitter) readClock() {
-	e.now.time = e.cfg.Clock()
-	e.now.clock++
+	e.now.read(e.cfg.Clock())
 	e.fresh = clockRows
 }
 

@@ -108,20 +108,19 @@ func appendPlain(dst, s []byte) ([]byte, bool) {
 			return dst, false
 		}
 	} else {
-		to := dst[n+1 : n+1+len(s)]
-		for i := 0; i+16 < len(s); i += 16 {
+		to := dst[n+1 : cap(dst)][:len(s)]
+		var marks uint64
+		for i := 0; i < len(s)-16; i += 16 {
 			v, w := binary.LittleEndian.Uint64(s[i:i+8]), binary.LittleEndian.Uint64(s[i+8:i+16])
 			binary.LittleEndian.PutUint64(to[i:i+8], v)
 			binary.LittleEndian.PutUint64(to[i+8:i+16], w)
-			if (escapeMarks(v)|escapeMarks(w))&highs != 0 {
-				return dst, false
-			}
+			marks |= escapeMarks(v) | escapeMarks(w)
 		}
 		first, last := max(len(s)-16, 0), len(s)-8
-		v, w := binary.LittleEndian.Uint64(s[first:first+8]), binary.LittleEndian.Uint64(s[last:])
+		v, w := binary.LittleEndian.Uint64(s[first:first+8]), binary.LittleEndian.Uint64(s[last:last+8])
 		binary.LittleEndian.PutUint64(to[first:first+8], v)
-		binary.LittleEndian.PutUint64(to[last:], w)
-		if (escapeMarks(v)|escapeMarks(w))&highs != 0 {
+		binary.LittleEndian.PutUint64(to[last:last+8], w)
+		if (marks|escapeMarks(v)|escapeMarks(w))&highs != 0 {
 			return dst, false
 		}
 	}

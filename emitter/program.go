@@ -9,14 +9,15 @@ type program struct {
 	ops      []op
 	segments []*segment
 	dialect  dialect
-	event    uint64 // the number of the event …
-	clock    uint64 // … and of the reading of the clock that the segments are rendered for
+	seen     uint64 // [now.count] when the segments were rendered
 }
 
+// op is one operation. Most of a small record are these, so that each brings what comes before its own part, too.
 type op struct {
 	kind    opKind
-	segment *segment // of opSegment
+	segment *segment // what comes before; nil: nothing
 	image   image    // of opCells and opBinaryCells
+	first   int      // of opCells and opBinaryCells: the column of the first cell; those of the others follow it
 	cells   []cell   // of opCells
 	unknown [][]byte // of opCells: what a cell that is not known is written as; nil: it is an error
 	shape   *shape   // of opJava
@@ -28,8 +29,8 @@ type op struct {
 type opKind uint8
 
 const (
-	opSegment opKind = iota
-	opCells          // the cells of a row image
+	opSegment opKind = iota // nothing but the segment
+	opCells                 // the cells of a row image
 	opRow
 	opSlot // a tree of values
 	opJava // a struct as Java's toString has it
@@ -50,69 +51,42 @@ type run struct {
 
 // append runs the program for one row.
 func (p *program) append(dst []byte, r *run) ([]byte, error) {
-	var err error
 	ops := p.ops
 	for i := range ops {
 		o := &ops[i]
-		// The operations that every row has come first, and past the switch: most of a small record are these.
-		if o.kind == opSegment {
+		if o.segment != nil {
 			dst = append(dst, o.segment.text...)
-			continue
 		}
-		if o.kind == opRow {
+		var err error
+		switch o.kind {
+		case opSegment:
+			continue
+		case opRow:
 			dst = schema.AppendInt(dst, int64(r.row))
 			continue
-		}
-		if o.kind == opCells && !r.incomplete {
-			cells := r.after
-			if o.image == before {
-				cells = r.before
-			}
-			if dst, err = p.appendCells(dst, o.cells, cells, r); err != nil {
-				return dst, err
-			}
-			continue
-		}
-		if o.kind == opBinaryCells && !r.incomplete {
-			cells := r.after
-			if o.image == before {
-				cells = r.before
-			}
-			if dst, err = p.appendBinaryCells(dst, o.binary, cells, r); err != nil {
-				return dst, err
-			}
-			continue
-		}
-		if o.kind == opBinaryRow {
+		case opBinaryRow:
 			dst = appendLong(dst, int64(r.row))
 			continue
+		case opCells:
+			dst, err = p.appendCells(dst, o, r)
+		case opBinaryCells:
+			dst, err = p.appendBinaryCells(dst, o, r)
+		case opJava:
+			dst, err = appendJavaStruct(dst, o.shape, r)
+		case opSlot:
+			dst, err = p.dialect.appendTree(dst, o.typ, &r.slots[o.slot])
 		}
-		if dst, err = p.appendRare(dst, o, r); err != nil {
+		if err != nil {
 			return dst, err
 		}
 	}
 	return dst, nil
 }
 
-// appendRare runs an operation that not every record has.
-func (p *program) appendRare(dst []byte, o *op, r *run) ([]byte, error) {
-	switch o.kind {
-	case opCells:
-		cells := r.after
-		if o.image == before {
-			cells = r.before
-		}
-		return p.appendKnown(dst, o, cells, r)
-	case opJava:
-		return appendJavaStruct(dst, o.shape, r)
-	case opSlot:
-		return p.dialect.appendTree(dst, o.typ, &r.slots[o.slot])
-	case opBinaryCells:
-		cells := r.after
-		if o.image == before {
-			cells = r.before
-		}
-		return p.appendBinaryKnown(dst, o.binary, cells, r)
+// image is one of the row's images.
+func (r *run) image(i image) [][]byte {
+	if i == before {
+		return r.before
 	}
-	return dst, nil
+	return r.after
 }

@@ -9,9 +9,10 @@ import (
 
 // segment is text that is the same for several rows.
 type segment struct {
-	scope scope
-	parts []part
-	text  []byte
+	scope  scope
+	parts  []part
+	fields []fieldText // those among the parts, where they stand in text; nil before it is rendered
+	text   []byte
 }
 
 // part is a piece of a segment: literal text, or an event's or the clock's field.
@@ -22,42 +23,42 @@ type part struct {
 	optional bool  // … and its type is a union with null
 }
 
-// now is what the segments of programs are rendered for.
-type now struct {
-	info  *binlog.Info
-	time  time.Time
-	event uint64 // counts events
-	clock uint64 // counts readings of the clock
-}
-
-// refresh renders the segments that have become stale.
+// refresh brings the segments up to date that have become stale.
 func (p *program) refresh(n *now) {
-	from := scopeClock
-	switch {
-	case p.event != n.event:
-		from = scopeEvent
-	case p.clock == n.clock:
+	if p.seen == n.count {
 		return
 	}
-	p.event, p.clock = n.event, n.clock
-	for i := range p.segments {
-		if s := p.segments[i]; s.scope >= from {
-			s.render(n.info, n.time)
+	for _, s := range p.segments {
+		if s.scope != scopePlan {
+			s.update(n, p.seen)
 		}
+	}
+	p.seen = n.count
+}
+
+// update writes the fields anew that have changed since seen; if one has another length than before, all of the text.
+func (s *segment) update(n *now, seen uint64) {
+	if s.fields == nil || !replace(s.text, s.fields, n, seen) {
+		s.render(n)
 	}
 }
 
-func (s *segment) render(info *binlog.Info, now time.Time) {
-	s.text = s.text[:0]
+// render makes the text.
+func (s *segment) render(n *now) {
+	s.text, s.fields = s.text[:0], s.fields[:0]
 	for i := range s.parts {
-		switch p := &s.parts[i]; {
-		case p.literal != nil:
+		p := &s.parts[i]
+		if p.literal != nil {
 			s.text = append(s.text, p.literal...)
-		case p.binary:
-			s.text = appendBinaryField(s.text, p.field, p.optional, info, now)
-		default:
-			s.text = appendField(s.text, p.field, info, now)
+			continue
 		}
+		start := len(s.text)
+		if p.binary {
+			s.text = appendBinaryField(s.text, p.field, p.optional, n.info, n.time)
+		} else {
+			s.text = appendField(s.text, p.field, n.info, n.time)
+		}
+		s.fields = append(s.fields, newFieldText(p, start, len(s.text), n))
 	}
 }
 
@@ -100,11 +101,4 @@ func appendField(dst []byte, f field, info *binlog.Info, now time.Time) []byte {
 		return number(now.UnixNano())
 	}
 	return dst
-}
-
-func floorDiv(a, b int64) int64 {
-	if a < 0 {
-		return (a - b + 1) / b
-	}
-	return a / b
 }

@@ -54,6 +54,7 @@ const (
 	envelopeTsMs
 	envelopeTsUs
 	envelopeTsNs
+	fields // how many there are
 )
 
 // scope says how long the text of a part of a record stays the same.

@@ -19,6 +19,7 @@ type side struct {
 
 	// tables are the newest versions by name, for records of TRUNCATE; nil when those are left out.
 	tables map[schema.TableName]*schema.Table
+	newest *schema.Table // the one put there last; nil when it may be gone
 }
 
 // sideRecord is a kind of record whose topic and schemas are known.
@@ -114,11 +115,12 @@ func (e *Emitter) beside(b *Batch, kind *sideRecord, o offset.Offset) error {
 
 // event begins the rows of an event.
 func (s *side) event(ev *binlog.Rows, transactions bool) {
-	if s.tables != nil {
+	if s.tables != nil && s.newest != ev.Table {
 		if len(s.tables) > planLimit {
 			clear(s.tables)
 		}
 		s.tables[schema.TableName{Database: ev.Table.Database, Table: ev.Table.Name}] = ev.Table
+		s.newest = ev.Table
 	}
 	if transactions {
 		s.transaction.current = s.transaction.counts.version(ev.Table)
@@ -129,10 +131,12 @@ func (s *side) event(ev *binlog.Rows, transactions bool) {
 func (s *side) forget() {
 	clear(s.transaction.counts.versions)
 	clear(s.tables)
+	s.newest = nil
 }
 
 // changed drops the tables that a statement has changed.
 func (s *side) changed(changes []schema.Change) {
+	s.newest = nil
 	for i := range changes {
 		c := &changes[i]
 		delete(s.tables, schema.TableName{Database: c.Database, Table: c.Table})

@@ -113,7 +113,7 @@ func SmallDecimal(cell []byte, whole, fraction int) (n int64, ok bool) {
 	}
 	var v uint64
 	if size >= 4 { // the first four bytes and the last four, which may be the same in part
-		v = uint64(binary.BigEndian.Uint32(cell))<<(8*(size-4)) | uint64(binary.BigEndian.Uint32(cell[size-4:]))
+		v = uint64(binary.BigEndian.Uint32(cell))<<(8*(size-4)) | uint64(binary.BigEndian.Uint32(cell[size-4:size]))
 	} else {
 		for _, c := range cell {
 			v = v<<8 | uint64(c)

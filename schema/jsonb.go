@@ -256,7 +256,7 @@ func (p *jsonPrinter) quotedObject(out, data []byte, depth int) ([]byte, error) 
 	out = append(out, '{')
 	for i := range count {
 		var err error
-		key := binary.LittleEndian.Uint32(data[4+4*i:])
+		key := binary.LittleEndian.Uint32(data[4+4*i : 8+4*i])
 		at, n := int(key&0xffff), int(key>>16)
 		if at+n > size {
 			return out, errJSONShort
@@ -270,7 +270,7 @@ func (p *jsonPrinter) quotedObject(out, data []byte, depth int) ([]byte, error) 
 			b := out[m : m+16]
 			binary.LittleEndian.PutUint16(b, '\\'|'"'<<8)
 			binary.LittleEndian.PutUint64(b[2:], w)
-			binary.LittleEndian.PutUint32(b[2+n:], '\\'|'"'<<8|':'<<16)
+			binary.LittleEndian.PutUint32(b[2+n:6+n], '\\'|'"'<<8|':'<<16)
 			out = out[:m+5+n]
 		} else {
 			if out, err = p.string(out, data, at, n); err != nil {
@@ -278,12 +278,14 @@ func (p *jsonPrinter) quotedObject(out, data []byte, depth int) ([]byte, error) 
 			}
 			out = append(out, ':')
 		}
-		entry := data[values+3*i : values+3*i+3]
+		entry := (*[3]byte)(data[values+3*i : values+3*i+3])
 		kind, value := entry[0], binary.LittleEndian.Uint16(entry[1:])
 		switch at := int(value); kind {
 		case jsonbInt16:
 			out = AppendInt(out, int64(int16(value)))
-		case jsonbLiteral, jsonbUint16:
+		case jsonbUint16:
+			out = AppendInt(out, int64(value))
+		case jsonbLiteral:
 			out, err = appendJSONScalar(out, kind, entry[1:])
 		case jsonbString:
 			if at+1 < size && at+1+int(data[at]) <= size && data[at] < 0x80 {

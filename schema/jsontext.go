@@ -59,7 +59,7 @@ func plainWord(data []byte, end, n int) (w uint64, ok bool) {
 	if uint(n) > 8 || end < 8 {
 		return 0, false
 	}
-	w = binary.LittleEndian.Uint64(data[end-8:]) >> (64 - 8*uint(n))
+	w = binary.LittleEndian.Uint64(data[end-8:end]) >> (64 - 8*uint(n))
 	return w, plainASCII(w | blanks<<(8*uint(n)))
 }
 

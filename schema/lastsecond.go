@@ -49,7 +49,7 @@ func (l *LastSecond) AppendDatetime(dst, cell []byte, digits int) (text []byte, 
 	b := dst[n : n+16]
 	binary.LittleEndian.PutUint64(b, l.text[0])
 	binary.LittleEndian.PutUint64(b[8:], l.text[1])
-	binary.LittleEndian.PutUint32(b[l.size:], millis)
+	binary.LittleEndian.PutUint32(b[l.size:l.size+4], millis)
 	return dst[:n+l.size+3], true
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/tidemark-cdc/tidemark/binlog"
@@ -36,7 +37,9 @@ type Output struct {
 	// Later leaves it to others to hand over what is appended ([emitter.Delivery.Deliver]), before they wait for the next event.
 	Later bool
 
-	beat time.Time // of the last heartbeat
+	beat time.Time   // of the last heartbeat
+	due  atomic.Bool // the next heartbeat is; set by a timer, so that no event has to read the clock
+	set  bool        // the timer is
 }
 
 // Event encodes and delivers the records of an event and announces its boundary.
@@ -45,10 +48,10 @@ func (o *Output) Event(ctx context.Context, event binlog.Event) error {
 	case *binlog.Rows:
 		return o.rows(ctx, event)
 	case *binlog.Begin:
-		return o.records(ctx, func(b *emitter.Batch) error { return o.Emitter.Transaction(b, event) })
+		return o.records(ctx, event)
 	case *binlog.Boundary:
 		if event.ID != "" { // its Begin was given out, so its end is wanted, too
-			if err := o.records(ctx, func(b *emitter.Batch) error { return o.Emitter.Commit(b, event) }); err != nil {
+			if err := o.records(ctx, event); err != nil {
 				return err
 			}
 		}
@@ -62,12 +65,12 @@ func (o *Output) Event(ctx context.Context, event binlog.Event) error {
 				return err
 			}
 		}
-		if err := o.records(ctx, func(b *emitter.Batch) error { return o.Emitter.SchemaChange(b, event) }); err != nil {
+		if err := o.records(ctx, event); err != nil {
 			return err
 		}
 		return o.boundary(ctx, event.Offset)
 	case *binlog.Truncate:
-		if err := o.records(ctx, func(b *emitter.Batch) error { return o.Emitter.Truncate(b, event) }); err != nil {
+		if err := o.records(ctx, event); err != nil {
 			return err
 		}
 		return o.boundary(ctx, event.Offset)
@@ -81,14 +84,12 @@ func (o *Output) rows(ctx context.Context, event *binlog.Rows) error {
 		return err
 	}
 	silent := false // the last row gave no record
-	row := func(b *emitter.Batch) error { return o.Emitter.Row(b, event) }
 	for event.Next() {
-		added, err := o.encode(ctx, row)
-		var bad *unwritable
-		if errors.As(err, &bad) && o.SkipRows != nil {
-			o.SkipRows(bad.error)
-		} else if err != nil {
-			return err
+		added, err := o.encode(ctx, event)
+		if err != nil {
+			if err = o.skip(err); err != nil {
+				return err
+			}
 		}
 		silent = added == 0 && !event.Covered()
 	}
@@ -96,19 +97,28 @@ func (o *Output) rows(ctx context.Context, event *binlog.Rows) error {
 	if err := event.Err(); err != nil {
 		return err
 	}
-	after := event.OffsetAfter()
 	if silent {
-		return o.boundary(ctx, after)
+		return o.boundary(ctx, event.OffsetAfter())
 	}
-	if err := o.deliver(ctx); err != nil || covered {
+	if err := o.deliver(ctx); err != nil || covered || !o.heartbeatDue() {
 		return err
 	}
-	return o.heartbeat(ctx, o.Emitter.Mark(after))
+	return o.heartbeat(ctx, o.Emitter.Mark(event.OffsetAfter()))
 }
 
-// records delivers what encode appends.
-func (o *Output) records(ctx context.Context, encode func(*emitter.Batch) error) error {
-	if _, err := o.encode(ctx, encode); err != nil {
+// skip leaves a row out whose error that allows; nil then.
+func (o *Output) skip(err error) error {
+	bad, ok := errors.AsType[*unwritable](err)
+	if !ok || o.SkipRows == nil {
+		return err
+	}
+	o.SkipRows(bad.error)
+	return nil
+}
+
+// records delivers the records of an event that has no rows, or of the heartbeat at an offset.
+func (o *Output) records(ctx context.Context, of any) error {
+	if _, err := o.encode(ctx, of); err != nil {
 		return err
 	}
 	return o.deliver(ctx)
@@ -122,32 +132,60 @@ func (o *Output) deliver(ctx context.Context) error {
 	return o.Delivery.Deliver(ctx)
 }
 
-// encode has records appended, and says how many. A schema that has no id yet is asked for before they are.
-func (o *Output) encode(ctx context.Context, encode func(*emitter.Batch) error) (int, error) {
+// encode has the records of an event appended, of a rows event those of its current row, and says how many. A schema that
+// has no id yet is asked for before they are.
+func (o *Output) encode(ctx context.Context, of any) (int, error) {
 	for {
 		batch, err := o.Delivery.Batch(ctx)
 		if err != nil {
 			return 0, err
 		}
 		before := len(batch.Records)
-		err = encode(batch)
-		if err == nil {
+		if err = o.append(batch, of); err == nil {
 			return len(batch.Records) - before, nil
 		}
-		if _, unusable := errors.AsType[*emitter.UnusableSchema](err); unusable {
-			return 0, err // as when the registry refuses it
-		}
-		var needed *emitter.SchemaNeeded
-		if !errors.As(err, &needed) || o.Schema == nil {
-			return 0, &unwritable{err}
-		}
-		if err := o.Delivery.Deliver(ctx); err != nil { // what comes before does not wait for the registry
+		if err = o.resolve(ctx, err); err != nil {
 			return 0, err
 		}
-		if failed := o.Schema(ctx, needed); failed != nil {
-			return 0, fmt.Errorf("%s: %w", strings.TrimSuffix(err.Error(), ": "+needed.Error()), failed) // the record's place
-		}
 	}
+}
+
+// append has the records appended to a batch. What they are of is told by its type and not by a function, which would be
+// made anew, in memory of its own, for each event.
+func (o *Output) append(b *emitter.Batch, of any) error {
+	switch of := of.(type) {
+	case *binlog.Rows:
+		return o.Emitter.Row(b, of)
+	case *binlog.Begin:
+		return o.Emitter.Transaction(b, of)
+	case *binlog.Boundary:
+		return o.Emitter.Commit(b, of)
+	case *binlog.SchemaChange:
+		return o.Emitter.SchemaChange(b, of)
+	case *binlog.Truncate:
+		return o.Emitter.Truncate(b, of)
+	case offset.Offset:
+		return o.Emitter.Heartbeat(b, of)
+	}
+	return fmt.Errorf("no record is made of a %T: this is a fault in tidemark", of)
+}
+
+// resolve sees to it that what the emitter refused with err can be tried again; if nothing helps, it is the error.
+func (o *Output) resolve(ctx context.Context, err error) error {
+	if _, unusable := errors.AsType[*emitter.UnusableSchema](err); unusable {
+		return err // as when the registry refuses it
+	}
+	needed, ok := errors.AsType[*emitter.SchemaNeeded](err)
+	if !ok || o.Schema == nil {
+		return &unwritable{err}
+	}
+	if err := o.Delivery.Deliver(ctx); err != nil { // what comes before does not wait for the registry
+		return err
+	}
+	if failed := o.Schema(ctx, needed); failed != nil {
+		return fmt.Errorf("%s: %w", strings.TrimSuffix(err.Error(), ": "+needed.Error()), failed) // the record's place
+	}
+	return nil
 }
 
 // unwritable is the emitter's error about what cannot become a record, as opposed to one of delivery or registry.
@@ -158,21 +196,38 @@ func (u *unwritable) Unwrap() error { return u.error }
 // boundary announces that an offset holds once everything before it is acknowledged.
 func (o *Output) boundary(ctx context.Context, after offset.Offset) error {
 	after = o.Emitter.Mark(after)
-	if err := o.Delivery.Boundary(ctx, after); err != nil {
+	if err := o.Delivery.Boundary(ctx, after); err != nil || !o.heartbeatDue() {
 		return err
 	}
 	return o.heartbeat(ctx, after)
 }
 
-// heartbeat delivers a heartbeat record when one is due. The server shows at least that often that it is there, so idle
-// time has its heartbeats, too.
-func (o *Output) heartbeat(ctx context.Context, after offset.Offset) error {
-	if o.Heartbeat <= 0 || time.Since(o.beat) < o.Heartbeat {
-		return nil
+// heartbeatDue says whether a heartbeat record is to be delivered. The server shows at least that often that it is there,
+// so idle time has its heartbeats, too.
+func (o *Output) heartbeatDue() bool {
+	if o.Heartbeat <= 0 {
+		return false
 	}
-	o.beat = time.Now()
+	if !o.set { // the first time
+		o.set = true
+		o.wait(o.Heartbeat - time.Since(o.beat))
+	}
+	return o.due.Load()
+}
+
+// wait has the next heartbeat be due after d. A timer that is left at the end tells nobody, once.
+func (o *Output) wait(d time.Duration) {
+	o.due.Store(d <= 0)
+	if d > 0 {
+		time.AfterFunc(d, func() { o.due.Store(true) })
+	}
+}
+
+// heartbeat delivers a heartbeat record.
+func (o *Output) heartbeat(ctx context.Context, after offset.Offset) error {
+	o.wait(o.Heartbeat)
 	if o.Beat != nil {
 		o.Beat(ctx)
 	}
-	return o.records(ctx, func(b *emitter.Batch) error { return o.Emitter.Heartbeat(b, after) })
+	return o.records(ctx, after)
 }

@@ -1,0 +1,126 @@
+package emitter
+
+import (
+	"encoding/binary"
+
+	"github.com/tidemark-cdc/tidemark/schema"
+)
+
+// fieldText is a field of the event or the clock in the text of a segment. The next event writes it over in place: it is
+// mostly the same, or has as many bytes, and to render all of the text would be a large part of what a transaction of one
+// row costs.
+type fieldText struct {
+	field    field
+	form     fieldForm
+	at, size int // where it stands; of text without its quotes or its length
+}
+
+// fieldForm is what stands in the text.
+type fieldForm uint8
+
+const (
+	formOther  fieldForm = iota // nothing that could be written over
+	formNull                    // null
+	formSource                  // JSON's digits of the event's time, a usual one …
+	formWall                    // … and of the clock's
+	formNumber                  // other digits
+	formText                    // text in JSON of which nothing is escaped
+	formVarint                  // Avro's numbers
+	formBytes                   // Avro's text
+)
+
+// newFieldText is the field of a part that has been rendered to text[start:end].
+func newFieldText(p *part, start, end int, n *now) fieldText {
+	f := fieldText{field: p.field, at: start, size: end - start}
+	usual := 0
+	switch p.field {
+	case sourceGTID, sourceFile, sourceQuery:
+		switch s := n.text(p.field); {
+		case s == "" && p.field != sourceFile:
+			f.form = formNull
+		case p.binary:
+			f.form, f.at, f.size = formBytes, end-len(s), len(s)
+		case f.size == len(s)+2: // what is escaped is longer
+			f.form, f.at, f.size = formText, start+1, len(s)
+		}
+		return f
+	case sourceThread:
+		if n.info.Thread < 0 {
+			f.form = formNull
+			return f
+		}
+	case sourceTsMs, envelopeTsMs:
+		usual = milliDigits
+	case sourceTsUs, envelopeTsUs:
+		usual = microDigits
+	case sourceTsNs, envelopeTsNs:
+		usual = nanoDigits
+	}
+	switch {
+	case p.binary && p.optional: // behind the branch
+		f.form, f.at, f.size = formVarint, start+1, f.size-1
+	case p.binary:
+		f.form = formVarint
+	case usual == 0:
+		f.form = formNumber
+	case usual != f.size:
+	case p.field.scope() == scopeClock:
+		f.form = formWall
+	default:
+		f.form = formSource
+	}
+	return f
+}
+
+// replace writes the fields that have changed since seen over their text. false: one has another length now, or may have.
+func replace(text []byte, fields []fieldText, n *now, seen uint64) bool {
+	for i := range fields {
+		f := &fields[i]
+		if n.changed[f.field] <= seen {
+			continue
+		}
+		text := text[f.at : f.at+f.size]
+		same := false
+		switch f.form {
+		case formSource:
+			same = n.sourceMoment().put(text)
+		case formWall:
+			same = n.wallMoment().put(text)
+		case formNumber:
+			digits := schema.AppendInt(n.room[:0], n.number(f.field))
+			same = len(digits) == len(text) && (f.field != sourceThread || n.info.Thread >= 0)
+			copy(text, digits)
+		case formVarint:
+			digits := putVarint(n.room[:0], zigzag(n.number(f.field)))
+			same = len(digits) == len(text) && (f.field != sourceThread || n.info.Thread >= 0)
+			copy(text, digits)
+		case formText:
+			s := n.text(f.field)
+			same = len(s) == len(text) && isPlain([]byte(s))
+			copy(text, s)
+		case formBytes:
+			s := n.text(f.field)
+			same = len(s) == len(text)
+			copy(text, s)
+		case formNull:
+			same = f.field == sourceThread && n.info.Thread < 0 || f.field != sourceThread && n.text(f.field) == ""
+		}
+		if !same {
+			return false
+		}
+	}
+	return true
+}
+
+// isPlain says whether s is ASCII without anything to escape.
+func isPlain(s []byte) bool {
+	if len(s) < 8 {
+		return plainASCII(shortWord(s))
+	}
+	for i := 0; i+8 < len(s); i += 8 {
+		if !plainASCII(binary.LittleEndian.Uint64(s[i : i+8])) {
+			return false
+		}
+	}
+	return plainASCII(binary.LittleEndian.Uint64(s[len(s)-8:]))
+}
