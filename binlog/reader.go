@@ -84,7 +84,7 @@ func (r *Reader) begin() {
 func (r *Reader) Start() offset.Offset { return r.start }
 
 // longWithout is after how many raw events BeforeWaiting's function is called though there are more.
-const longWithout = 1024
+const longWithout = 8192
 
 // BeforeWaiting has f called whenever Read is about to wait for the server, and now and then while there is always more.
 // So what came of the events before can be kept back until then. An error of f is Read's. To be called before the first Read;

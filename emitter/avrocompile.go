@@ -42,7 +42,7 @@ func (b *builder) record(s *shape) error {
 
 // binaryCells compiles cells of one image.
 func (b *builder) binaryCells(fields []shape) error {
-	o := op{kind: opBinaryCells, image: fields[0].leaf.image, first: fields[0].leaf.column.index}
+	o := op{kind: opBinaryCells, image: fields[0].leaf.image, first: fields[0].leaf.column.index, binary: make([]binaryCell, 0, len(fields))}
 	for i := range fields {
 		f := fields[i].leaf.column
 		c := binaryCell{

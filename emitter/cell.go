@@ -78,7 +78,7 @@ func (p *program) appendKnown(dst []byte, o *op, row [][]byte, r *run) ([]byte, 
 			return dst, errColumns(c.from, row)
 		case !binlog.IsUnavailable(row[c.column]):
 			dst, err = p.appendRow(dst, o.cells[i:i+1], row[c.column:], r)
-		case o.unknown[i] == nil:
+		case o.unknown == nil || o.unknown[i] == nil:
 			return dst, errUnknown(c.from)
 		default:
 			dst = append(append(dst, c.literal...), o.unknown[i]...)

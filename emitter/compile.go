@@ -193,7 +193,7 @@ func (d *dialect) appendName(dst []byte, s *shape, i int) []byte {
 
 // cells compiles the members of a struct from first on up to last.
 func (b *builder) cells(s *shape, first, last int) error {
-	o := op{kind: opCells, image: s.fields[first].leaf.image, first: s.fields[first].leaf.column.index}
+	o := op{kind: opCells, image: s.fields[first].leaf.image, first: s.fields[first].leaf.column.index, cells: make([]cell, 0, last-first)}
 	for i := first; i < last; i++ {
 		f := s.fields[i].leaf.column
 		c := cell{
@@ -214,16 +214,18 @@ func (b *builder) cells(s *shape, first, last int) error {
 		if c.null, err = b.null(f, c.scale); err != nil {
 			return fmt.Errorf("column %q: %w", f.name, err)
 		}
-		var unknown []byte
 		if f.unavailable.Kind != schema.Null {
-			if unknown, err = b.dialect.append(nil, f.typ, &f.unavailable, c.scale); err != nil {
+			if o.unknown == nil {
+				o.unknown = make([][]byte, last-first)
+			}
+			if o.unknown[i-first], err = b.dialect.append(nil, f.typ, &f.unavailable, c.scale); err != nil {
 				return fmt.Errorf("column %q: %w", f.name, err)
 			}
 		}
 		if len(c.literal) <= len(c.short) {
 			c.size = uint8(copy(c.short[:], c.literal))
 		}
-		o.cells, o.unknown = append(o.cells, c), append(o.unknown, unknown)
+		o.cells = append(o.cells, c)
 	}
 	b.flush()
 	b.ops = append(b.ops, o)
@@ -249,8 +251,14 @@ func (d *dialect) appendNull(dst []byte, t *schema.Type, scale int) ([]byte, err
 	if d.defaults && t.Default != nil && t.Default.Kind != schema.Null {
 		return d.append(dst, t, t.Default, scale)
 	}
-	return append(dst, "null"...), nil
+	if dst == nil {
+		return jsonNull, nil
+	}
+	return append(dst, jsonNull...), nil
 }
+
+// jsonNull is shared by all who write it. It has no room for more.
+var jsonNull = []byte("null")[:4:4]
 
 func (d *dialect) appendConstant(dst []byte, t *schema.Type, v *schema.Value) ([]byte, error) {
 	if d.text == avroBinary {

@@ -291,7 +291,7 @@ func (e *Emitter) row(b *Batch, ev *binlog.Rows) error {
 	e.side.lastRow = ev.Row
 	switch ev.Op {
 	case binlog.Create:
-		key, err := e.bytes(b, p.newKey)
+		key, err := e.key(b, newKey)
 		if err != nil {
 			return err
 		}
@@ -306,7 +306,7 @@ func (e *Emitter) row(b *Batch, ev *binlog.Rows) error {
 				return err
 			}
 		}
-		key, err := e.bytes(b, p.newKey)
+		key, err := e.key(b, newKey)
 		if err != nil {
 			return err
 		}
@@ -315,7 +315,7 @@ func (e *Emitter) row(b *Batch, ev *binlog.Rows) error {
 		}
 		return e.last(b, ev, key, updated)
 	case binlog.Delete:
-		key, err := e.bytes(b, p.oldKey)
+		key, err := e.key(b, oldKey)
 		if err != nil {
 			return err
 		}
@@ -338,15 +338,15 @@ func (e *Emitter) row(b *Batch, ev *binlog.Rows) error {
 
 // keyChange appends a delete under the old key, a tombstone and a create under the new key.
 func (e *Emitter) keyChange(b *Batch, ev *binlog.Rows, key []byte) error {
-	old, err := e.bytes(b, e.plan.oldKey)
+	old, err := e.key(b, oldKey)
 	if err != nil {
 		return err
 	}
-	moved, err := e.keyHeaders(b, newKeyHeader, e.plan.newHeader)
+	moved, err := e.keyHeaders(b, newKeyHeader, newHeader)
 	if err != nil {
 		return err
 	}
-	came, err := e.keyHeaders(b, oldKeyHeader, e.plan.oldHeader)
+	came, err := e.keyHeaders(b, oldKeyHeader, oldHeader)
 	if err != nil {
 		return err
 	}
@@ -419,9 +419,18 @@ func (e *Emitter) bytes(b *Batch, p *program) ([]byte, error) {
 	return b.mem[start:len(b.mem):len(b.mem)], err
 }
 
+// key appends the key of the current row; nil if its table has none.
+func (e *Emitter) key(b *Batch, use keyUse) ([]byte, error) {
+	p, err := e.plan.keyProgram(&e.cfg, use)
+	if err != nil {
+		return nil, err
+	}
+	return e.bytes(b, p)
+}
+
 // keyHeaders makes the headers of one half of a key change: the other key, then those of every record.
-func (e *Emitter) keyHeaders(b *Batch, name string, p *program) ([]Header, error) {
-	value, err := e.bytes(b, p)
+func (e *Emitter) keyHeaders(b *Batch, name string, use keyUse) ([]Header, error) {
+	value, err := e.key(b, use)
 	if err != nil {
 		return nil, err
 	}

@@ -16,11 +16,20 @@ type plan struct {
 	keySchema, valueSchema *registered // nil for formats that need no ids; that of values until it is needed, too
 	quiet                  *plan       // the columns without [schema.Modes.Invalid]; nil until they are needed
 
-	newKey    *program // the record key from the after image
-	oldKey    *program // … and from the before image; both nil without a key
-	newHeader *program // the new key for a header
-	oldHeader *program
+	keyless bool              // rows have no record key
+	keys    [keyUses]*program // nil: not compiled yet
 }
+
+// keyUse is what the key of a row is written for.
+type keyUse uint8
+
+const (
+	newKey    keyUse = iota // the record key from the after image
+	oldKey                  // … and from the before image
+	newHeader               // the same two for headers
+	oldHeader
+	keyUses // how many there are
+)
 
 // newPlan compiles a table.
 func newPlan(cfg *Config, t *schema.Table) (*plan, error) {
@@ -43,34 +52,48 @@ func newPlan(cfg *Config, t *schema.Table) (*plan, error) {
 	return p, p.compileKey(cfg)
 }
 
+// compileKey makes what the record key's schema needs, and the program that most rows use.
 func (p *plan) compileKey(cfg *Config) error {
 	added, err := p.addedToKey(cfg)
-	if err != nil || len(p.key)+len(added) == 0 {
+	if p.keyless = len(p.key)+len(added) == 0; err != nil || p.keyless {
 		return err
 	}
-	name := cfg.SchemaNames.schemaName(p.topic + ".Key")
-	newKey, oldKey := keyShape(name, p.key, after, added), keyShape(name, p.key, before, added)
-	if p.keySchema = cfg.Key.register(cfg, p.topic, newKey.typ, true); p.keySchema != nil {
+	key := keyShape(cfg.SchemaNames.schemaName(p.topic+".Key"), p.key, after, added)
+	if p.keySchema = cfg.Key.register(cfg, p.topic, key.typ, true); p.keySchema != nil {
 		p.keySchema.need.Table, p.keySchema.columns = p.name(), p.key
 	}
-	prefix, err := cfg.Key.prefix(newKey.typ, p.keySchema)
-	if err != nil {
-		return err
-	}
-	if p.newKey, err = cfg.Key.compile(&newKey, prefix); err != nil {
-		return err
-	}
-	if p.oldKey, err = cfg.Key.compile(&oldKey, prefix); err != nil {
-		return err
-	}
-	if prefix, err = cfg.Header.prefix(newKey.typ); err != nil {
-		return err
-	}
-	if p.newHeader, err = cfg.Header.compile(&newKey, prefix); err != nil {
-		return err
-	}
-	p.oldHeader, err = cfg.Header.compile(&oldKey, prefix)
+	_, err = p.keyProgram(cfg, newKey)
 	return err
+}
+
+// keyProgram is the program of a key; nil if the table has none. It is compiled when it is needed first.
+func (p *plan) keyProgram(cfg *Config, use keyUse) (*program, error) {
+	if p.keyless || p.keys[use] != nil {
+		return p.keys[use], nil
+	}
+	added, err := p.addedToKey(cfg)
+	if err != nil {
+		return nil, err
+	}
+	img := after
+	if use == oldKey || use == oldHeader {
+		img = before
+	}
+	key := keyShape(cfg.SchemaNames.schemaName(p.topic+".Key"), p.key, img, added)
+	if use == newHeader || use == oldHeader {
+		prefix, err := cfg.Header.prefix(key.typ)
+		if err != nil {
+			return nil, err
+		}
+		p.keys[use], err = cfg.Header.compile(&key, prefix)
+		return p.keys[use], err
+	}
+	prefix, err := cfg.Key.prefix(key.typ, p.keySchema)
+	if err != nil {
+		return nil, err
+	}
+	p.keys[use], err = cfg.Key.compile(&key, prefix)
+	return p.keys[use], err
 }
 
 // name is the table's.

@@ -14,7 +14,8 @@ func (m Modes) Column(t *Table, i int) (*Type, Decoder, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &mapped.typ, mapped.decoder(), nil
+	typ := mapped.typ // a copy: the type is kept for long, and the rest of the mapping is not
+	return &typ, mapped.decoder(), nil
 }
 
 // Layout gives the layout of the i-th column of t.
