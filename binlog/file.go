@@ -34,7 +34,11 @@ func OpenFiles(ctx context.Context, cfg Config, files []string, from Start) (*Re
 		return nil, err
 	}
 	r.asm.early = true
-	r.asm.reopen = (&filesAgain{files: files}).reopen
+	again := &filesAgain{files: files}
+	r.asm.reopen = again.reopen
+	if again.regular() {
+		r.jump.open = again.at
+	}
 	if err := r.startFiles(ctx, from); err != nil {
 		r.Close()
 		return nil, err

@@ -46,6 +46,7 @@ func Open(ctx context.Context, conn *server.Conn, replica Replica, cfg Config, f
 	}
 	again := &liveAgain{conn: conn, replica: replica, gtids: info.UsesGTIDs(), server: cfg.ServerUUID, asm: &r.asm}
 	r.asm.reopen, r.asm.defs.unchanged = again.reopen, again.unchanged
+	r.jump.open = again.at
 	stream, err := conn.Dump(ctx, server.DumpRequest{ServerID: replica.ServerID, Identity: replica.Name, From: plan.dump, Queries: cfg.IncludeQuery})
 	if err != nil {
 		return nil, err

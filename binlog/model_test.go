@@ -9,6 +9,9 @@ import (
 	"slices"
 	"testing"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/tidemark-cdc/tidemark/offset"
 	"github.com/tidemark-cdc/tidemark/schema"
 )
@@ -111,12 +114,19 @@ type modelPoint struct {
 
 // modelRead reads a binlog from an offset, or from its beginning: the rows, where a restart may begin, and what a schema store
 // would have.
-func modelRead(t testing.TB, b *binlogBuilder, server string, from *offset.Offset, stored map[string]schema.StoredTable) (rows []string, points []modelPoint, err error) {
+func modelRead(t testing.TB, b *binlogBuilder, server string, from *offset.Offset, stored map[string]schema.StoredTable, way jump) (rows []string, points []modelPoint, err error) {
 	t.Helper()
 	cfg := Config{
 		ServerUUID: server, Filters: "f", Catalog: schema.NewCatalog(schema.CatalogOptions{}),
 		Captured: func(_, table string) bool { return table != "other" },
 	}
+	core, logs := observer.New(zap.WarnLevel)
+	cfg.Log = zap.New(core)
+	defer func() {
+		for _, entry := range logs.FilterMessageSnippet("gone to straight").All() {
+			t.Error(entry.Message)
+		}
+	}()
 	start := Start{Offset: from}
 	if from != nil {
 		var all []schema.StoredTable
@@ -130,6 +140,7 @@ func modelRead(t testing.TB, b *binlogBuilder, server string, from *offset.Offse
 		t.Fatal(err)
 	}
 	defer r.Close()
+	r.jump = way
 	r.asm.reopen = func(_ context.Context, x offset.Prepared) (rawStream, bool, error) {
 		if x.GTID != "" {
 			return b.clone(), false, nil
@@ -190,16 +201,23 @@ func TestI4_I5_I8_I10_I11_EveryRestart(t *testing.T) {
 			servers = append(servers, "two")
 		}
 		stored := map[string]schema.StoredTable{}
-		all, points, err := modelRead(t, logs["one"], "one", nil, stored)
+		all, points, err := modelRead(t, logs["one"], "one", nil, stored, jump{})
 		if err != nil {
 			t.Fatal(seed, err)
 		}
 		check := func(what, server string, from modelPoint, stored map[string]schema.StoredTable) []modelPoint {
 			t.Helper()
 			o := from.offset
-			rows, points, err := modelRead(t, logs[server], server, &o, stored)
+			short := maps.Clone(stored)
+			rows, points, err := modelRead(t, logs[server], server, &o, stored, jump{})
 			if err != nil || !slices.Equal(rows, all[from.rows:]) {
 				t.Fatalf("seed %d, %s to server %s at %s (%+v): %v\n got %q\nwant %q", seed, what, server, o, o.Side, err, rows, all[from.rows:])
+			}
+			for _, way := range shortWays(logs[server], &o) {
+				again, others, err := modelRead(t, logs[server], server, &o, maps.Clone(short), way)
+				if err != nil || !slices.Equal(again, rows) || !slices.EqualFunc(others, points, func(p, q modelPoint) bool { return sameOffset(p.offset, q.offset) && p.rows == q.rows }) {
+					t.Fatalf("seed %d, %s to server %s at %s, straight (%+v): %v\n got %q\nwant %q", seed, what, server, o, o.Side, err, again, rows)
+				}
 			}
 			for i := range points {
 				points[i].rows += from.rows

@@ -26,6 +26,7 @@ type Reader struct {
 	asm   assembler
 	start offset.Offset
 	begun bool // something has been asked for
+	jump  jump
 	err   error
 
 	waiting func(context.Context) error // BeforeWaiting
@@ -47,7 +48,7 @@ func newReader(cfg Config, raw rawStream) (*Reader, error) {
 		cfg.Catalog = schema.NewCatalog(schema.CatalogOptions{Captured: cfg.Captured})
 	}
 	defs := &definitions{catalog: cfg.Catalog, ask: cfg.Refresh, history: len(cfg.History) > 0, fold: cfg.IgnoreCase}
-	r := &Reader{raw: raw}
+	r := &Reader{raw: raw, jump: jump{least: shortWay, near: shortWay}}
 	r.asm = assembler{
 		captured:     cfg.Captured,
 		queries:      cfg.IncludeQuery,
@@ -132,6 +133,9 @@ func (r *Reader) Read(ctx context.Context) (Event, error) {
 // step reads one raw event and returns its first event, if it has any.
 func (r *Reader) step(ctx context.Context) (Event, error) {
 	raw, start, err := r.raw.next(ctx)
+	if err == nil && (r.asm.skipping || r.jump.arrived) {
+		raw, start, err = r.straight(ctx, raw, start)
+	}
 	if err != nil {
 		if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
 			r.err = err

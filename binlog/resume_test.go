@@ -390,7 +390,7 @@ func TestPositionsBeyond4GiBByGTID(t *testing.T) {
 		if o.GTIDs.Equal(all.marks[1].GTIDs) {
 			groups = 2
 		}
-		r, err := newReader(Config{Captured: func(_, table string) bool { return table != "other" }}, b.liveFrom(groups))
+		r, err := newReader(Config{ServerUUID: "me", Captured: func(_, table string) bool { return table != "other" }}, b.liveFrom(groups))
 		if err != nil {
 			t.Fatal(err)
 		}

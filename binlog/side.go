@@ -98,6 +98,9 @@ func (a *assembler) putWithin(o *offset.Offset, h *header) {
 	side, open := a.ledger.within()
 	open.GTID, open.CommitMicros, open.Thread = a.gtidString(), a.micros, a.thread
 	open.StatementPos, open.StatementEvent = a.openPos, a.openEvent
+	if !a.payload.open && isRows(h.typ) {
+		open.EventPos = a.start
+	}
 	o.Side = side
 }
 

@@ -24,6 +24,8 @@ type Open struct {
 	StatementPos   int64
 	StatementEvent int64 // its number since BEGIN, as in Offset.Event
 
+	EventPos int64 // of the rows event that the offset lies in; 0: it lies in none, or in a compressed transaction
+
 	XID string // the rows of this XA transaction are being given out, at its XA COMMIT; "" in an ordinary one
 }
 

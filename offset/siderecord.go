@@ -26,6 +26,7 @@ import (
 //	transaction_thread          Open.Thread; left out for -1
 //	statement_pos               Open.StatementPos
 //	statement_event             Open.StatementEvent
+//	event_pos                   Open.EventPos
 //	transaction_xid             Open.XID
 //	transaction_done            Offset.Done
 //	xa                          prepared, undecided XA transactions: the text of a JSON list of objects with the members xid,
@@ -163,6 +164,7 @@ func (r *sideRecord) append(dst []byte) []byte {
 		number("transaction_thread", open.Thread, -1)
 		number("statement_pos", open.StatementPos, 0)
 		number("statement_event", open.StatementEvent, 0)
+		number("event_pos", open.EventPos, 0)
 		text("transaction_xid", open.XID)
 	}
 	number("transaction_done", r.offset.Done, 0)
@@ -222,6 +224,7 @@ type sideJSON struct {
 	Thread       *int64 `json:"transaction_thread"`
 	Pos          int64  `json:"statement_pos"`
 	Event        int64  `json:"statement_event"`
+	EventPos     int64  `json:"event_pos"`
 	XID          string `json:"transaction_xid"`
 	Done         int64  `json:"transaction_done"`
 	XA           string `json:"xa"`
@@ -274,7 +277,7 @@ func parseSide(text []byte) (*sideRecord, error) {
 	if !before.IsZero() && (j.ServerBefore != "" || len(earlier) > 0) {
 		before.Side = &Side{Server: j.ServerBefore, XA: earlier}
 	}
-	numbers := []int64{j.CommitMicros, j.Pos, j.Event, j.Done}
+	numbers := []int64{j.CommitMicros, j.Pos, j.Event, j.EventPos, j.Done}
 	if j.Captured != -1 { // they could not be counted
 		numbers = append(numbers, j.Captured)
 	}
@@ -300,7 +303,7 @@ func notSide(err error) error {
 func (j *sideJSON) open() *Open {
 	o := &Open{
 		GTID: j.GTID, CommitMicros: j.CommitMicros, Thread: -1, Rows: -1, Captured: j.Captured, Filters: j.Filters,
-		StatementPos: j.Pos, StatementEvent: j.Event, XID: j.XID,
+		StatementPos: j.Pos, StatementEvent: j.Event, EventPos: j.EventPos, XID: j.XID,
 	}
 	if j.Rows == nil && *o == (Open{Thread: -1, Rows: -1}) {
 		return nil

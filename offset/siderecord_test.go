@@ -64,10 +64,12 @@ func (p *place) load(t testing.TB) (o Offset, ours bool) {
 
 func TestSideRecordBytes(t *testing.T) {
 	var p place
-	p.write(t, inside(479), true)
+	open := inside(479)
+	open.Side.Open.EventPos = 569
+	p.write(t, open, true)
 	const first = `{"offset":"{\"file\":\"mysql-bin.000001\",\"pos\":479,\"row\":2,\"event\":3}"`
 	const rest = `,"transaction_rows":1000,"transaction_captured_rows":900,"table_filters":"f00d",` +
-		`"transaction_gtid":"` + uuidA + `:24","transaction_commit_us":1730000000123456,"transaction_thread":11,"statement_pos":489,"statement_event":2,` +
+		`"transaction_gtid":"` + uuidA + `:24","transaction_commit_us":1730000000123456,"transaction_thread":11,"statement_pos":489,"statement_event":2,"event_pos":569,` +
 		`"xa":"[{\"xid\":\"X'b',X'',1\",\"server_uuid\":\"` + uuidA + `\",\"file\":\"mysql-bin.000001\",\"pos\":100,\"gtid\":\"` + uuidA + `:1\"`
 	want := first + `,"server_uuid":"` + uuidA + `"` + rest + `,\"new\":true},{\"xid\":\"X'c',X'',1\",\"server_uuid\":\"` + uuidA +
 		`\",\"file\":\"mysql-bin.000001\",\"pos\":200,\"gtid\":\"` + uuidA + `:2\",\"new\":true}]"}`
@@ -305,8 +307,12 @@ func TestReadSide(t *testing.T) {
 		"a list":           {record: `[` + copied + `]`, wantErr: "it is not JSON"},
 		"wrong kind":       {record: `{` + copied + `,"transaction_rows":"5"}`, wantErr: `member "transaction_rows" is a string`},
 		"negative":         {record: `{` + copied + `,"transaction_rows":-5}`, wantErr: "negative"},
-		"bad xa":           {record: `{` + copied + `,"xa":"[5]"}`, wantErr: `its "xa"`},
-		"nameless xa":      {record: `{` + copied + `,"xa":"[{\"file\":\"a.1\"}]"}`, wantErr: "without xid"},
+		"negative too":     {record: `{` + copied + `,"event_pos":-5}`, wantErr: "negative"},
+		"older": {record: `{` + copied + `,"transaction_rows":5,"statement_pos":40,"statement_event":2}`, ours: true, want: &Side{
+			Open: &Open{Thread: -1, Rows: 5, StatementPos: 40, StatementEvent: 2},
+		}},
+		"bad xa":      {record: `{` + copied + `,"xa":"[5]"}`, wantErr: `its "xa"`},
+		"nameless xa": {record: `{` + copied + `,"xa":"[{\"file\":\"a.1\"}]"}`, wantErr: "without xid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, ours, err := at(4).ReadSide([]byte(tt.record))

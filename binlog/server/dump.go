@@ -25,6 +25,10 @@ type DumpRequest struct {
 	// Beside says that the connector has a stream already, which this one must not end: it is not shown by SHOW REPLICAS.
 	Beside bool
 
+	// Again says that the stream takes the place of one that the connector has just had: it has been seen that no other
+	// replica has its server id.
+	Again bool
+
 	// ToEnd ends the stream, with a bare io.EOF, where the server's binlog ends, instead of waiting for more.
 	ToEnd bool
 }
@@ -102,11 +106,16 @@ func (c *Conn) dump(ctx context.Context, sess *session, req DumpRequest) (*Strea
 func (c *Conn) register(ctx context.Context, sess *session, req DumpRequest, uuid string) error {
 	// Looking before registering finds a replica that is there already: registering would take its line in SHOW
 	// REPLICAS. Looking again afterwards finds one that did the same at the same time: the later one has the line.
-	if err := c.serverIDFree(ctx, req, uuid); err != nil {
-		return err
+	if !req.Again {
+		if err := c.serverIDFree(ctx, req, uuid); err != nil {
+			return err
+		}
 	}
 	if err := sess.run(ctx, queryTimeout, func() error { return register(sess, req) }); err != nil {
 		return c.needs(&fault{text: fmt.Sprintf("%s: registering as a replica", c.name()), cause: err}, "REPLICATION SLAVE")
+	}
+	if req.Again {
+		return nil
 	}
 	return c.serverIDFree(ctx, req, uuid)
 }
