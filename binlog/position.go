@@ -9,6 +9,8 @@ func (a *assembler) place(h header, start int64) bool {
 		a.start, a.next = start, start+size
 	case h.typ == evHeartbeat || h.typ == evHeartbeatV2 || h.end == 0 || h.flags&flagArtificial != 0:
 		a.start = a.next
+	case (h.typ == evFormat || h.typ == evPreviousGTIDs) && int64(h.end) < a.next:
+		a.start = a.next // of the head of the file, which is sent again though the stream begins behind it
 	default:
 		from := a.next
 		if a.jumps && a.floor.File == a.file {

@@ -555,3 +555,40 @@ func TestTopicIsEnsured(t *testing.T) {
 		t.Errorf("asked %d times", asked)
 	}
 }
+
+// TestNoProducerID ends the delivery with the right that is missing.
+func TestNoProducerID(t *testing.T) {
+	c := cluster(t)
+	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, TopLevel: true, Err: kerr.ClusterAuthorizationFailed, Count: -1})
+	d := delivery(t, c, DeliveryConfig{})
+	<-d.Done()
+	if err := d.Err(); !errors.Is(err, kerr.ClusterAuthorizationFailed) || !strings.Contains(err.Error(), "IdempotentWrite") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestI7_TopicMadeAnew ends the delivery so that another one begins at the stored offset.
+func TestI7_TopicMadeAnew(t *testing.T) {
+	c := cluster(t)
+	d := delivery(t, c, DeliveryConfig{})
+	add(t, d, keyFor(1, 0), "of the old topic", 1)
+	flush(t, d)
+	must(t, c.DeleteTopic(testTopic))
+	must(t, c.CreateTopic(testTopic, 1, nil))
+	add(t, d, keyFor(1, 0), "not acknowledged", 2)
+	must(t, d.Deliver(t.Context()))
+	<-d.Done()
+	if err := d.Err(); !kafka.Transient(err) || !strings.Contains(err.Error(), testTopic) {
+		t.Errorf("%v", err)
+	}
+	if o, _ := d.Safe(); o.Pos != 1 {
+		t.Errorf("safe is %d", o.Pos)
+	}
+	d = delivery(t, c, DeliveryConfig{})
+	add(t, d, keyFor(1, 0), "again", 2)
+	flush(t, d)
+	wantSafe(t, d, 2)
+	if got := consume(t, c, 1); len(got[0]) != 1 || string(got[0][0].Value) != "again" {
+		t.Errorf("%v", got)
+	}
+}

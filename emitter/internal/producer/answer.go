@@ -2,12 +2,14 @@ package producer
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -19,54 +21,63 @@ const (
 
 var errNoAnswer = errors.New("the broker does not say what became of the batch")
 
+// mostCorrupt is how often a batch is sent that arrives corrupt. Brokers before Kafka 2.4 say so of what they do not want, too.
+const mostCorrupt = 5
+
 // answered deals with the answer to a request, or with its lack: err says why there is none.
-func (p *Producer) answered(b *broker, taken []*partition, answer *kmsg.ProduceResponse, err error) {
-	codes := make(map[partitionKey]int16, len(taken))
+func (p *Producer) answered(b *broker, taken []sending, answer *kmsg.ProduceResponse, err error) {
+	results := make(map[partitionKey]*kmsg.ProduceResponseTopicPartition, len(taken))
 	if err == nil && answer != nil {
 		for i := range answer.Topics {
 			t := &answer.Topics[i]
 			for j := range t.Partitions {
-				codes[partitionKey{t.Topic, t.TopicID, t.Partitions[j].Partition}] = t.Partitions[j].ErrorCode
+				key := partitionKey{t.Topic, t.TopicID, t.Partitions[j].Partition}
+				if before := results[key]; before == nil || before.ErrorCode == 0 { // never acknowledged in spite of an error
+					results[key] = &t.Partitions[j]
+				}
 			}
 		}
 	}
-	named := answer != nil && answer.Version < 13 // later ones have the ids of topics
+	named := answer != nil && answer.Version < firstByID
 
 	p.mu.Lock()
 	b.requests--
 	var done []*batch
 	var refused error
 	stale := false
-	for _, part := range taken {
+	for _, s := range taken {
+		part := s.part
 		key := partitionKey{topic: part.topic.name, partition: part.number}
 		if !named {
-			key = partitionKey{id: part.sent, partition: part.number}
+			key = partitionKey{id: s.id, partition: part.number}
 		}
-		code, known := codes[key]
+		result := results[key]
 		cause := err
 		switch {
 		case cause != nil:
-		case !known:
+		case result == nil:
 			cause = errNoAnswer
 		default:
-			cause = kerr.ErrorForCode(code)
+			cause = kerr.ErrorForCode(result.ErrorCode)
 		}
-		first := part.queue[0]
 		switch {
 		case cause == nil || errors.Is(cause, kerr.DuplicateSequenceNumber):
-			done = append(done, first)
+			done = append(done, s.batch)
 			part.next()
-		case errors.Is(cause, kerr.MessageTooLarge) && first.head.count > 1:
+		case errors.Is(err, kgo.ErrClientClosed):
+			refused = err
+		case tooLarge(cause) && s.batch.head.count > 1:
 			if failed := p.split(part); failed != nil {
-				refused = refusal(part, failed)
+				refused = refusal(part, failed, nil)
 			}
-		case err != nil || !known || kerr.IsRetriable(cause):
+		case err != nil || result == nil || kerr.IsRetriable(cause) && !(errors.Is(cause, kerr.CorruptMessage) && s.batch.attempts >= mostCorrupt):
 			stale = true
 			p.later(part)
 		default:
-			refused = refusal(part, cause) // the last one if there are several
+			refused = refusal(part, cause, result) // the last one if there are several
 		}
 	}
+	p.refused = p.refused || refused != nil
 	p.mu.Unlock()
 
 	for _, batch := range done {
@@ -78,6 +89,11 @@ func (p *Producer) answered(b *broker, taken []*partition, answer *kmsg.ProduceR
 		p.ask()
 	}
 	p.settle(b, done)
+}
+
+// tooLarge tells what a batch is split for: it is larger than the topic's messages may be, or than its segments.
+func tooLarge(err error) bool {
+	return errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge)
 }
 
 type partitionKey struct {
@@ -98,7 +114,8 @@ func (p *Producer) settle(b *broker, done []*batch) {
 		close(p.idle)
 		p.idle = nil
 	}
-	b.wake()
+	b.stir()
+	p.stirAll() // and those that partitions have moved to
 	select {
 	case p.room <- struct{}{}:
 	default:
@@ -152,11 +169,32 @@ func (p *Producer) later(part *partition) {
 	})
 }
 
-// refusal says which record is not taken. Of a batch with several records that is the first: what Kafka has against one it has
-// against all, but for their size, for which batches are split.
-func refusal(part *partition, cause error) *Refused {
+// refusal says which record is not taken. Of a batch with several records that is the one that the broker names, else the first:
+// what Kafka has against one it has against all, but for their size, for which batches are split.
+func refusal(part *partition, cause error, result *kmsg.ProduceResponseTopicPartition) *Refused {
 	b := part.queue[0]
-	r := &Refused{Topic: part.topic.name, Size: len(b.buf), File: b.parts[0].File, Pos: b.parts[0].Pos, Err: cause}
+	nth := 0
+	if result != nil {
+		if kerr.TypedErrorForCode(result.ErrorCode) == kerr.UnknownServerError {
+			cause = fmt.Errorf("%w (code %d)", cause, result.ErrorCode)
+		}
+		text := result.ErrorMessage
+		if len(result.ErrorRecords) > 0 {
+			nth = min(max(0, int(result.ErrorRecords[0].RelativeOffset)), b.head.count-1)
+			text = cmp.Or(result.ErrorRecords[0].ErrorMessage, text)
+		}
+		if text != nil && *text != "" {
+			cause = fmt.Errorf("%w (%s)", cause, *text)
+		}
+	}
+	r := &Refused{Topic: part.topic.name, Size: len(b.buf), Err: cause}
+	before := 0
+	for _, p := range b.parts {
+		r.File, r.Pos = p.File, p.Pos
+		if before += p.Count; nth < before {
+			break
+		}
+	}
 	if errors.Is(cause, kerr.OutOfOrderSequenceNumber) || errors.Is(cause, kerr.UnknownProducerID) {
 		r.Err = fmt.Errorf("partition %d has lost what it had acknowledged before this record: %w", part.number, cause)
 	}
@@ -165,11 +203,12 @@ func refusal(part *partition, cause error) *Refused {
 		r.Err = errors.Join(r.Err, err)
 		return r
 	}
-	found := false
+	n := 0
 	records(whole, func(one record) {
-		if !found {
-			found, r.Key, r.Size = true, bytes.Clone(one.key), one.to-one.from
+		if n == nth {
+			r.Key, r.Size = bytes.Clone(one.key), one.to-one.from
 		}
+		n++
 	})
 	return r
 }

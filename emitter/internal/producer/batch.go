@@ -1,6 +1,7 @@
 package producer
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -66,15 +67,18 @@ func (b *batch) split() (*batch, error) {
 	keep := b.head.count / 2
 	rest := &batch{buf: make([]byte, batchHead, batchHead+len(whole)/2), head: b.head, closed: true}
 	rest.head.sequence, rest.head.codec, rest.head.count = after(b.head.sequence, keep), 0, 0
+	b.head.last, rest.head.last = math.MinInt64, math.MinInt64
 	first := append(make([]byte, 0, len(whole)), whole[:batchHead]...)
 	n := 0
 	records(whole, func(r record) {
 		if n < keep {
 			first = append(first, whole[r.from:r.to]...)
+			b.head.last = max(b.head.last, b.head.first+r.time)
 		} else {
 			body, _ := recordSize(r.time, n-keep, r.key, r.value, r.headers)
 			rest.buf = appendRecord(rest.buf, body, r.time, n-keep, r.key, r.value, r.headers)
 			rest.head.count++
+			rest.head.last = max(rest.head.last, b.head.first+r.time)
 		}
 		n++
 	})

@@ -43,7 +43,6 @@ func (p *Producer) broker(node int32) *broker {
 
 // wake has the goroutine look again.
 func (b *broker) wake() {
-	b.stirred = false
 	select {
 	case b.bell <- struct{}{}:
 	default:
@@ -84,13 +83,20 @@ func (b *broker) run() {
 	}
 }
 
-// take gives the partitions whose first batches make the next request. Without any it says after which time there will be some; 0:
+// sending is the first batch of a partition, under way. The partition's queue is not to be read without the lock.
+type sending struct {
+	part  *partition
+	batch *batch
+	id    [16]byte // of the topic, in the request
+}
+
+// take gives the batches that make the next request. Without any it says after which time there will be some; 0:
 // when it is woken.
-func (b *broker) take() (taken []*partition, wait time.Duration) {
+func (b *broker) take() (taken []sending, wait time.Duration) {
 	p := b.p
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if b.requests >= mostRequests || p.ctx.Err() != nil || len(b.ready) == 0 {
+	if b.requests >= mostRequests || p.ctx.Err() != nil || p.refused || len(b.ready) == 0 {
 		return nil, 0
 	}
 	linger := p.cfg.Client.Linger
@@ -119,8 +125,8 @@ func (b *broker) take() (taken []*partition, wait time.Duration) {
 		if !first.closed {
 			part.close(first)
 		}
-		part.busy, part.listed, part.sent = true, false, part.topic.id
-		taken = append(taken, part)
+		part.busy, part.listed = true, false
+		taken = append(taken, sending{part, first, part.topic.id})
 		size += len(first.buf)
 	}
 	clear(b.ready[len(left):])
@@ -131,30 +137,44 @@ func (b *broker) take() (taken []*partition, wait time.Duration) {
 	return taken, wait
 }
 
-// send sends the first batches of partitions; the answer is dealt with beside it.
-func (b *broker) send(taken []*partition) {
+// byName is a produce request of a version that has the names of topics, not their ids.
+type byName struct{ *kmsg.ProduceRequest }
+
+func (byName) MaxVersion() int16 { return firstByID - 1 }
+
+// firstByID is the first version of produce requests and their answers that has ids in place of names.
+const firstByID = 13
+
+// send sends batches; the answer is dealt with beside it.
+func (b *broker) send(taken []sending) {
 	p := b.p
 	req := kmsg.NewPtrProduceRequest()
 	req.Acks = -1
 	req.TimeoutMillis = int32(p.cfg.Client.Timeout.Milliseconds())
-	slices.SortFunc(taken, func(x, y *partition) int { // those of a topic stand together
-		return cmp.Or(strings.Compare(x.topic.name, y.topic.name), cmp.Compare(x.number, y.number))
+	slices.SortFunc(taken, func(x, y sending) int { // those of a topic stand together
+		return cmp.Or(strings.Compare(x.part.topic.name, y.part.topic.name), cmp.Compare(x.part.number, y.part.number))
 	})
 	var last *Topic
-	for _, part := range taken {
-		if part.topic != last {
-			last = part.topic
+	named := false
+	for _, s := range taken {
+		if s.part.topic != last {
+			last = s.part.topic
 			topic := kmsg.NewProduceRequestTopic()
-			topic.Topic, topic.TopicID = last.name, part.sent
+			topic.Topic, topic.TopicID = last.name, s.id
 			req.Topics = append(req.Topics, topic)
+			named = named || s.id == [16]byte{}
 		}
 		topic := &req.Topics[len(req.Topics)-1]
 		entry := kmsg.NewProduceRequestTopicPartition()
-		entry.Partition, entry.Records = part.number, b.seal(part.queue[0])
+		entry.Partition, entry.Records = s.part.number, b.seal(s.batch)
 		topic.Partitions = append(topic.Partitions, entry)
 	}
+	var request kmsg.Request = req
+	if named { // who told of the topic is older than this broker
+		request = byName{req}
+	}
 	p.running.Go(func() {
-		resp, err := p.client.Broker(int(b.node)).Request(p.ctx, req)
+		resp, err := p.client.Broker(int(b.node)).Request(p.ctx, request)
 		answer, _ := resp.(*kmsg.ProduceResponse)
 		p.answered(b, taken, answer, err)
 	})
@@ -189,7 +209,14 @@ func (b *broker) unlist(part *partition) {
 // stirAll wakes the brokers that have got something to do, when no records are being appended.
 func (p *Producer) stirAll() {
 	for _, b := range p.woken {
+		b.stirred = false
 		b.wake()
 	}
 	p.woken = p.woken[:0]
+}
+
+func (p *Producer) wakeAll() {
+	for _, b := range p.brokers {
+		b.wake()
+	}
 }

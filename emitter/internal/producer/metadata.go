@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -114,33 +115,48 @@ func (p *Producer) refreshAll() error {
 		names = append(names, name)
 	}
 	p.mu.Unlock()
-	for len(names) > 0 {
-		n := min(len(names), refreshMany)
-		if err := p.refresh(p.ctx, names[:n]); err != nil {
-			return err
+	var failed error
+	for names := range slices.Chunk(names, refreshMany) {
+		if err := p.refresh(p.ctx, names); err != nil {
+			failed = err // of one topic perhaps, which the others do not wait for
 		}
-		names = names[n:]
 	}
-	return nil
+	return failed
 }
 
 // refresh looks topics up. It returns an error if the cluster does not answer, or has something against one of them.
 func (p *Producer) refresh(ctx context.Context, names []string) error {
-	p.refreshing.Lock()
-	defer p.refreshing.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.ctx, cancel)()
+	select {
+	case p.refreshing <- struct{}{}:
+		defer func() { <-p.refreshing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	req := kmsg.NewPtrMetadataRequest()
 	for i := range names {
 		topic := kmsg.NewMetadataRequestTopic()
 		topic.Topic = &names[i]
 		req.Topics = append(req.Topics, topic)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(p.ctx, cancel)()
 	resp, err := req.RequestWith(ctx, p.client)
 	if err != nil {
 		return err
 	}
+	err = p.learnAll(resp)
+	if errors.Is(err, errAnew) {
+		p.fail(err)
+	}
+	return err
+}
+
+// errAnew ends a producer, for the numbers of its batches are those of the topic that was before, and so may be the partitions of its
+// records. A new producer can go on.
+var errAnew = fmt.Errorf("was deleted and made anew: %w", kerr.UnknownTopicID)
+
+func (p *Producer) learnAll(resp *kmsg.MetadataResponse) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range resp.Topics {
@@ -155,7 +171,7 @@ func (p *Producer) refresh(ctx context.Context, names []string) error {
 		if failed == nil {
 			failed = p.learn(t)
 		}
-		if failed != nil {
+		if failed != nil && !errors.Is(err, errAnew) {
 			err = failed
 		}
 	}
@@ -163,13 +179,18 @@ func (p *Producer) refresh(ctx context.Context, names []string) error {
 	return err
 }
 
-// learn takes up what the cluster says of a topic. It returns an error if a partition has no leader.
+// learn takes up what the cluster says of a topic. It returns an error if a partition has no leader, and asks again then.
 func (p *Producer) learn(t *kmsg.MetadataResponseTopic) error {
 	topic := p.topics[*t.Topic]
 	if topic == nil {
 		topic = &Topic{name: *t.Topic}
 	}
-	topic.id = t.TopicID
+	switch none := [16]byte{}; {
+	case topic.id == none:
+		topic.id = t.TopicID
+	case t.TopicID != none && t.TopicID != topic.id: // an old broker may not know it
+		return fmt.Errorf("topic %s %w", topic.name, errAnew)
+	}
 	var missing error
 	for i := range t.Partitions {
 		number := int(t.Partitions[i].Partition)
@@ -188,6 +209,9 @@ func (p *Producer) learn(t *kmsg.MetadataResponseTopic) error {
 		}
 	}
 	p.topics[topic.name] = topic
+	if missing != nil {
+		p.ask()
+	}
 	return missing
 }
 

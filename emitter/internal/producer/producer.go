@@ -72,20 +72,21 @@ type Producer struct {
 	id         int64
 	epoch      int16
 
-	refreshing sync.Mutex    // one refresh of the topics at a time
+	refreshing chan struct{} // is full during a refresh of the topics: one at a time
 	stale      chan struct{} // asks for one
 
 	mu       sync.Mutex
 	topics   map[string]*Topic
-	byID     map[[16]byte]*Topic
 	brokers  map[int32]*broker
 	woken    []*broker // have got records since Begin
-	now      int64     // of Begin, in ms since the epoch
+	began    time.Time // of Begin …
+	now      int64     // … in ms since the epoch
 	memory   memory
 	pending  int           // batches that are not acknowledged
 	flushing int           // callers of Flush: nothing lingers
 	room     chan struct{} // told when memory is given back
 	closed   bool          // no goroutine is started any more
+	refused  bool          // a record is: nothing more is sent
 	idle     chan struct{} // closed when pending falls to 0; nil while nobody waits
 }
 
@@ -93,8 +94,8 @@ type Producer struct {
 func New(cfg Config) *Producer {
 	p := &Producer{
 		cfg: cfg, client: cfg.Client.Kgo, compressor: cfg.Client.Compressor, largest: int(cfg.Client.MaxRecordBytes),
-		ready: make(chan struct{}), stale: make(chan struct{}, 1), room: make(chan struct{}, 1),
-		topics: make(map[string]*Topic), byID: make(map[[16]byte]*Topic), brokers: make(map[int32]*broker),
+		ready: make(chan struct{}), refreshing: make(chan struct{}, 1), stale: make(chan struct{}, 1), room: make(chan struct{}, 1),
+		topics: make(map[string]*Topic), brokers: make(map[int32]*broker),
 		memory: memory{limit: cfg.MaxBytes},
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -135,6 +136,9 @@ func (p *Producer) Room(ctx context.Context) error {
 	for {
 		p.mu.Lock()
 		full := p.memory.used > 0 && p.memory.used >= p.memory.limit && p.ctx.Err() == nil
+		if full {
+			p.wakeAll() // nothing lingers now
+		}
 		p.mu.Unlock()
 		if !full {
 			return nil
@@ -153,7 +157,7 @@ func (p *Producer) Room(ctx context.Context) error {
 // so there are to be few, and no other method may be called.
 func (p *Producer) Begin(now time.Time) {
 	p.mu.Lock()
-	p.now = now.UnixMilli()
+	p.began, p.now = now, now.UnixMilli()
 }
 
 // Append adds a record to a partition of a topic. It does not block.
@@ -169,18 +173,13 @@ func (p *Producer) Append(t *Topic, partition int, r *Record) {
 
 // End ends what Begin has begun.
 func (p *Producer) End() {
-	woken := p.woken
-	p.woken = p.woken[:0]
-	for _, b := range woken {
-		b.wake()
-	}
+	p.stirAll()
 	p.mu.Unlock()
 }
 
 // place finds the batch for a record.
 func (p *Producer) place(part *partition, r *Record) *batch {
-	// The deltas at their longest, so that it fits whatever they are.
-	_, size := recordSize(1<<31, 1<<24, r.Key, r.Value, r.Headers)
+	size := mostSize(r.Key, r.Value, r.Headers)
 	if n := len(part.queue); n > 0 {
 		if b := part.queue[n-1]; !b.closed && len(b.buf)+size <= p.largest {
 			if len(b.buf)+size > cap(b.buf) {
@@ -189,10 +188,17 @@ func (p *Producer) place(part *partition, r *Record) *batch {
 			return b
 		} else if !b.closed {
 			part.close(b)
+			if part.listed {
+				part.broker.stir() // it lingers no more
+			}
 		}
 	}
-	b := p.memory.batch(max(batchHead+size, part.usual))
-	b.since = time.UnixMilli(p.now)
+	n := batchHead + size
+	if p.memory.used+part.usual <= p.memory.limit {
+		n = max(n, part.usual)
+	}
+	b := p.memory.batch(n)
+	b.since = p.began
 	part.queue = append(part.queue, b)
 	p.pending++
 	return b
@@ -202,9 +208,7 @@ func (p *Producer) place(part *partition, r *Record) *batch {
 func (p *Producer) Flush(ctx context.Context) error {
 	p.mu.Lock()
 	p.flushing++
-	for _, b := range p.brokers {
-		b.wake()
-	}
+	p.wakeAll()
 	defer func() {
 		p.mu.Lock()
 		p.flushing--

@@ -33,6 +33,12 @@ func recordSize(timeDelta int64, offsetDelta int, key, value, headers []byte) (b
 	return body, varintSize(int64(body)) + body
 }
 
+// mostSize is what a record takes at most, whatever its place and its time, which may be far off when the clock is set.
+func mostSize(key, value, headers []byte) int {
+	_, whole := recordSize(1<<62, 1<<30, key, value, headers)
+	return whole
+}
+
 // appendRecord appends a record whose size behind its length is body.
 func appendRecord(b []byte, body int, timeDelta int64, offsetDelta int, key, value, headers []byte) []byte {
 	b = appendVarint(b, int64(body))

@@ -21,10 +21,9 @@ type partition struct {
 	broker   *broker // its leader; nil: not known
 	sequence int32   // of the next batch that is closed
 	queue    []*batch
-	busy     bool     // its first batch is under way, or waits to be sent again
-	listed   bool     // it is among the broker's ready ones
-	usual    int      // bytes of the batch before
-	sent     [16]byte // id of the topic in the request under way
+	busy     bool // its first batch is under way, or waits to be sent again
+	listed   bool // it is among the broker's ready ones
+	usual    int  // bytes of the batch before
 }
 
 // Partition says where a record goes: to fixed if that is not negative, else where Java's producer has it.
