@@ -113,9 +113,11 @@ func newAtLeastOnce(client *kclient.Client, cfg DeliveryConfig) *AtLeastOnce {
 	if client.BufferBytes > 0 && (d.largest <= 0 || d.largest > client.BufferBytes) {
 		d.largest = client.BufferBytes
 	}
+	d.mu.Lock() // against a producer that fails before it is known here
 	d.producer = producer.New(producer.Config{
 		Client: client, MaxBytes: max(cfg.MaxBytes-batchBytes, batchBytes), Acked: d.acknowledge, Failed: d.refused,
 	})
+	d.mu.Unlock()
 	return d
 }
 
