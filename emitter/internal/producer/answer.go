@@ -124,7 +124,6 @@ func (p *Producer) settle(b *broker, done []*batch) {
 
 // next goes on to the batch behind the first one, which is done.
 func (p *partition) next() {
-	p.usual = len(p.queue[0].buf)
 	p.queue[0] = nil
 	p.queue = p.queue[1:]
 	p.again()
@@ -140,13 +139,10 @@ func (p *partition) again() {
 
 // split halves the first batch of a partition, and sends the halves one after the other.
 func (p *Producer) split(part *partition) error {
-	first := part.queue[0]
-	before := cap(first.buf)
-	rest, err := first.split()
+	rest, err := part.queue[0].split(&p.memory)
 	if err != nil {
 		return err
 	}
-	p.memory.used += cap(first.buf) - before + cap(rest.buf)
 	p.pending++
 	part.queue = slices.Insert(part.queue, 1, rest)
 	part.again()
@@ -187,7 +183,7 @@ func refusal(part *partition, cause error, result *kmsg.ProduceResponseTopicPart
 			cause = fmt.Errorf("%w (%s)", cause, *text)
 		}
 	}
-	r := &Refused{Topic: part.topic.name, Size: len(b.buf), Err: cause}
+	r := &Refused{Topic: part.topic.name, Size: b.bytes(), Err: cause}
 	before := 0
 	for _, p := range b.parts {
 		r.File, r.Pos = p.File, p.Pos

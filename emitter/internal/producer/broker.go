@@ -25,7 +25,8 @@ type broker struct {
 	requests int          // under way
 	stirred  bool         // is among the producer's woken ones
 	bell     chan struct{}
-	packing  bytes.Buffer // of the goroutine: room for a compressed batch
+	plain    []byte       // of the goroutine: room for the records of a batch …
+	packing  bytes.Buffer // … and for them compressed
 }
 
 // broker finds the broker with a number, or begins with it.
@@ -110,7 +111,7 @@ func (b *broker) take() (taken []sending, wait time.Duration) {
 	size, left := 0, b.ready[:0]
 	for i, part := range b.ready {
 		at, due := part.due(linger, now)
-		if due && size > 0 && size+len(part.queue[0].buf) > requestBytes {
+		if due && size > 0 && size+part.queue[0].bytes() > requestBytes {
 			left = append(left, b.ready[i:]...)
 			break
 		}
@@ -127,7 +128,7 @@ func (b *broker) take() (taken []sending, wait time.Duration) {
 		}
 		part.busy, part.listed = true, false
 		taken = append(taken, sending{part, first, part.topic.id})
-		size += len(first.buf)
+		size += first.bytes()
 	}
 	clear(b.ready[len(left):])
 	b.ready = left
@@ -137,67 +138,41 @@ func (b *broker) take() (taken []sending, wait time.Duration) {
 	return taken, wait
 }
 
-// byName is a produce request of a version that has the names of topics, not their ids.
-type byName struct{ *kmsg.ProduceRequest }
-
-func (byName) MaxVersion() int16 { return firstByID - 1 }
-
-// firstByID is the first version of produce requests and their answers that has ids in place of names.
-const firstByID = 13
-
 // send sends batches; the answer is dealt with beside it.
 func (b *broker) send(taken []sending) {
 	p := b.p
-	req := kmsg.NewPtrProduceRequest()
-	req.Acks = -1
-	req.TimeoutMillis = int32(p.cfg.Client.Timeout.Milliseconds())
+	for _, s := range taken {
+		b.seal(s.batch)
+	}
 	slices.SortFunc(taken, func(x, y sending) int { // those of a topic stand together
 		return cmp.Or(strings.Compare(x.part.topic.name, y.part.topic.name), cmp.Compare(x.part.number, y.part.number))
 	})
-	var last *Topic
-	named := false
-	for _, s := range taken {
-		if s.part.topic != last {
-			last = s.part.topic
-			topic := kmsg.NewProduceRequestTopic()
-			topic.Topic, topic.TopicID = last.name, s.id
-			req.Topics = append(req.Topics, topic)
-			named = named || s.id == [16]byte{}
-		}
-		topic := &req.Topics[len(req.Topics)-1]
-		entry := kmsg.NewProduceRequestTopicPartition()
-		entry.Partition, entry.Records = s.part.number, b.seal(s.batch)
-		topic.Partitions = append(topic.Partitions, entry)
-	}
-	var request kmsg.Request = req
-	if named { // who told of the topic is older than this broker
-		request = byName{req}
-	}
+	req := newRequest(taken, int32(p.cfg.Client.Timeout.Milliseconds()))
 	p.running.Go(func() {
-		resp, err := p.client.Broker(int(b.node)).Request(p.ctx, request)
+		resp, err := p.client.Broker(int(b.node)).Request(p.ctx, req)
 		answer, _ := resp.(*kmsg.ProduceResponse)
 		p.answered(b, taken, answer, err)
 	})
 }
 
 // seal makes what is sent of a closed batch, in its own memory. No lock is needed: nobody else touches a batch that is under way.
-func (b *broker) seal(batch *batch) []byte {
+func (b *broker) seal(batch *batch) {
 	if batch.sealed {
-		return batch.buf
+		return
 	}
-	batch.sealed = true
-	h := &batch.head
-	h.producer, h.epoch = b.p.id, b.p.epoch
 	if b.p.compressor != nil {
 		b.packing.Reset()
-		packed, codec := b.p.compressor.Compress(&b.packing, batch.buf[batchHead:])
-		if packed != nil && len(packed) < len(batch.buf)-batchHead {
-			h.codec = int8(codec)
-			batch.buf = append(batch.buf[:batchHead], packed...)
+		plain := batch.plain(b.plain[:0])
+		packed, codec := b.p.compressor.Compress(&b.packing, plain)
+		if packed != nil && len(packed) < batch.size {
+			batch.head.codec = int8(codec)
+			batch.replace(packed)
+		}
+		if len(batch.pieces) != 1 {
+			b.plain = plain
 		}
 	}
-	finish(batch.buf, h)
-	return batch.buf
+	batch.seal(b.p.id, b.p.epoch)
 }
 
 // unlist takes a partition away that another broker leads now.

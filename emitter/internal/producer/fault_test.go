@@ -612,9 +612,6 @@ func TestMemoryIsBounded(t *testing.T) {
 	const limit = 1 << 20
 	r := newRig(t, c, limit)
 	topic := r.topic(t, topicName)
-	for _, part := range topic.partitions {
-		part.usual = 900_000 // is no reason to take more than there is
-	}
 	r.Begin(time.Now())
 	for i := range topic.partitions {
 		r.append(topic, i, 10)

@@ -1,60 +1,65 @@
 package producer
 
-import "math/bits"
-
 // memory is the memory of batches, in pieces of few sizes that go round. The producer's lock guards it.
 type memory struct {
 	limit int
 	used  int // by batches
 	kept  int // for batches to come
-	free  [classes][]*batch
+	free  [classes][][]byte
+	spare []*batch // have no pieces
 }
 
 const (
 	smallest = 1 << 10 // of the pieces; each next size is four times as large
-	classes  = 6       // up to a megabyte
-)
+	classes  = 4       // up to 64 KiB
 
-// class is the smallest size of pieces with n bytes; classes or more: there is none.
-func class(n int) int { return (bits.Len(uint((n-1)/smallest)) + 1) / 2 }
+	mostSpare = 256 // batches
+)
 
 func sizeOf(class int) int { return smallest << (2 * class) }
 
-// batch is an empty batch with room for n bytes, its head among them.
-func (m *memory) batch(n int) *batch {
-	c := class(n)
-	if c >= classes {
-		m.used += n
-		return &batch{buf: make([]byte, batchHead, n)}
+// piece is one of a size, empty. What was given back last is given out first, since the processor may still have it.
+func (m *memory) piece(class int) []byte {
+	m.used += sizeOf(class)
+	if last := len(m.free[class]) - 1; last >= 0 {
+		p := m.free[class][last]
+		m.free[class] = m.free[class][:last]
+		m.kept -= sizeOf(class)
+		return p
 	}
-	m.used += sizeOf(c)
-	if last := len(m.free[c]) - 1; last >= 0 {
-		b := m.free[c][last]
-		m.free[c] = m.free[c][:last]
-		m.kept -= sizeOf(c)
+	return make([]byte, 0, sizeOf(class))
+}
+
+// batch is one without records.
+func (m *memory) batch() *batch {
+	if last := len(m.spare) - 1; last >= 0 {
+		b := m.spare[last]
+		m.spare = m.spare[:last]
 		return b
 	}
-	return &batch{buf: make([]byte, batchHead, sizeOf(c))}
+	return &batch{}
 }
 
-// grow moves a batch to a larger piece, with room for n bytes more, if need be more than most.
-func (m *memory) grow(b *batch, n, most int) {
-	larger := m.batch(min(max(len(b.buf)+n, 4*cap(b.buf)), max(most, len(b.buf)+n)))
-	old := *b
-	b.buf = append(larger.buf, old.buf[batchHead:]...)
-	larger.buf = old.buf
-	m.release(larger)
-}
-
-// release takes back a batch that is done with, and the memory of a compressed form.
+// release takes back a batch that is done with.
 func (m *memory) release(b *batch) {
-	size := cap(b.buf)
-	m.used -= size
-	c := class(size)
-	if c >= classes || sizeOf(c) != size || m.kept+size > m.limit/2 {
-		return
+	m.clear(b)
+	if len(m.spare) < mostSpare {
+		*b = batch{pieces: b.pieces, parts: b.parts[:0]}
+		m.spare = append(m.spare, b)
 	}
-	m.kept += size
-	*b = batch{buf: b.buf[:batchHead], parts: b.parts[:0]}
-	m.free[c] = append(m.free[c], b)
+}
+
+// clear takes back the pieces of a batch. Those of sizes that do not go round are given up, and what is beyond half the limit.
+func (m *memory) clear(b *batch) {
+	for _, p := range b.pieces {
+		m.used -= cap(p)
+		for class := range classes {
+			if cap(p) == sizeOf(class) && m.kept+cap(p) <= m.limit/2 {
+				m.kept += cap(p)
+				m.free[class] = append(m.free[class], p[:0])
+			}
+		}
+	}
+	clear(b.pieces)
+	b.pieces = b.pieces[:0]
 }

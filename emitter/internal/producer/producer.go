@@ -82,6 +82,7 @@ type Producer struct {
 	began    time.Time // of Begin …
 	now      int64     // … in ms since the epoch
 	memory   memory
+	full     bool          // Room waits
 	pending  int           // batches that are not acknowledged
 	flushing int           // callers of Flush: nothing lingers
 	room     chan struct{} // told when memory is given back
@@ -135,7 +136,12 @@ func (p *Producer) fail(err error) {
 func (p *Producer) Room(ctx context.Context) error {
 	for {
 		p.mu.Lock()
-		full := p.memory.used > 0 && p.memory.used >= p.memory.limit && p.ctx.Err() == nil
+		least := p.memory.limit
+		if p.full { // until there is room for more than a few records, or batches would be as small
+			least -= least / 4
+		}
+		p.full = p.memory.used > 0 && p.memory.used >= least && p.ctx.Err() == nil
+		full := p.full
 		if full {
 			p.wakeAll() // nothing lingers now
 		}
@@ -163,9 +169,7 @@ func (p *Producer) Begin(now time.Time) {
 // Append adds a record to a partition of a topic. It does not block.
 func (p *Producer) Append(t *Topic, partition int, r *Record) {
 	part := t.partitions[partition]
-	if b := p.place(part, r); b != nil {
-		b.add(r, p.now)
-	}
+	p.place(part, r).add(&p.memory, r, p.now)
 	if !part.busy && !part.listed {
 		part.list()
 	}
@@ -181,10 +185,7 @@ func (p *Producer) End() {
 func (p *Producer) place(part *partition, r *Record) *batch {
 	size := mostSize(r.Key, r.Value, r.Headers)
 	if n := len(part.queue); n > 0 {
-		if b := part.queue[n-1]; !b.closed && len(b.buf)+size <= p.largest {
-			if len(b.buf)+size > cap(b.buf) {
-				p.memory.grow(b, size, p.largest)
-			}
+		if b := part.queue[n-1]; !b.closed && b.bytes()+size <= p.largest {
 			return b
 		} else if !b.closed {
 			part.close(b)
@@ -193,11 +194,7 @@ func (p *Producer) place(part *partition, r *Record) *batch {
 			}
 		}
 	}
-	n := batchHead + size
-	if p.memory.used+part.usual <= p.memory.limit {
-		n = max(n, part.usual)
-	}
-	b := p.memory.batch(n)
+	b := p.memory.batch()
 	b.since = p.began
 	part.queue = append(part.queue, b)
 	p.pending++

@@ -41,13 +41,18 @@ func mostSize(key, value, headers []byte) int {
 
 // appendRecord appends a record whose size behind its length is body.
 func appendRecord(b []byte, body int, timeDelta int64, offsetDelta int, key, value, headers []byte) []byte {
-	b = appendVarint(b, int64(body))
-	b = append(b, 0) // attributes, of which there are none
-	b = appendVarint(b, timeDelta)
-	b = appendVarint(b, int64(offsetDelta))
+	b = appendFraming(b, body, timeDelta, offsetDelta)
 	b = appendBytes(b, key)
 	b = appendBytes(b, value)
 	return append(b, headers...)
+}
+
+// appendFraming appends what stands in front of a record's key.
+func appendFraming(b []byte, body int, timeDelta int64, offsetDelta int) []byte {
+	b = appendVarint(b, int64(body))
+	b = append(b, 0) // attributes, of which there are none
+	b = appendVarint(b, timeDelta)
+	return appendVarint(b, int64(offsetDelta))
 }
 
 // AppendHeader appends one header of a record in the form that [Record.Headers] has.
@@ -61,10 +66,15 @@ func AppendHeaderCount(b []byte, n int) []byte { return appendVarint(b, int64(n)
 
 // appendBytes appends nullable bytes.
 func appendBytes(b, v []byte) []byte {
+	return append(appendLength(b, v), v...)
+}
+
+// appendLength appends what stands in front of nullable bytes.
+func appendLength(b, v []byte) []byte {
 	if v == nil {
 		return append(b, 1) // -1
 	}
-	return append(appendVarint(b, int64(len(v))), v...)
+	return appendVarint(b, int64(len(v)))
 }
 
 func bytesSize(v []byte) int {
@@ -91,10 +101,11 @@ func varintSize(n int64) int {
 	return (bits.Len64(z|1) + 6) / 7
 }
 
-// finish fills in the head of a batch, whose records follow it in b.
-func finish(b []byte, h *head) {
-	binary.BigEndian.PutUint64(b, 0) // the broker's to say
-	binary.BigEndian.PutUint32(b[batchLengthAt:], uint32(len(b)-leaderEpochAt))
+// finish fills in the head of a batch whose records have so many bytes, and returns the checksum so far, which the records
+// go on.
+func finish(b *[batchHead]byte, h *head, records int) uint32 {
+	binary.BigEndian.PutUint64(b[:], 0) // the broker's to say
+	binary.BigEndian.PutUint32(b[batchLengthAt:], uint32(batchHead-leaderEpochAt+records))
 	binary.BigEndian.PutUint32(b[leaderEpochAt:], 0xffff_ffff)
 	b[magicAt] = magic
 	binary.BigEndian.PutUint16(b[attributesAt:], uint16(h.codec))
@@ -105,7 +116,7 @@ func finish(b []byte, h *head) {
 	binary.BigEndian.PutUint16(b[producerEpochAt:], uint16(h.epoch))
 	binary.BigEndian.PutUint32(b[sequenceAt:], uint32(h.sequence))
 	binary.BigEndian.PutUint32(b[countAt:], uint32(h.count))
-	binary.BigEndian.PutUint32(b[checksumAt:], crc32.Checksum(b[attributesAt:], castagnoli))
+	return crc32.Checksum(b[attributesAt:], castagnoli)
 }
 
 // head is what a batch says of its records.
@@ -121,14 +132,14 @@ type head struct {
 // after is the sequence number n records behind another; they count up to 2^31-1 and begin again.
 func after(sequence int32, n int) int32 { return int32((int64(sequence) + int64(n)) & 0x7fff_ffff) }
 
-// record is one record in a batch that is not compressed: from and to are its bounds, the rest aliases the batch.
+// record is one record of a batch without compression: from and to are its bounds, the rest aliases the batch.
 type record struct {
 	from, to            int
 	time                int64 // after the first record, in ms
 	key, value, headers []byte
 }
 
-// records calls f with each record of a batch.
+// records calls f with each of the records of a batch.
 func records(b []byte, f func(r record)) {
 	number := func(at *int) int64 {
 		v, n := binary.Varint(b[*at:])
@@ -143,7 +154,7 @@ func records(b []byte, f func(r record)) {
 		*at += n
 		return b[*at-n : *at : *at]
 	}
-	for at := batchHead; at < len(b); {
+	for at := 0; at < len(b); {
 		r := record{from: at}
 		body := number(&at)
 		r.to = at + int(body)

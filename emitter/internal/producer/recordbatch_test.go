@@ -210,11 +210,12 @@ func TestSequencesWrap(t *testing.T) {
 // TestPartsOfHalves are those of their records.
 func TestPartsOfHalves(t *testing.T) {
 	for _, groups := range [][]uint64{{1, 1, 1, 1}, {1, 2, 3, 4}, {1, 1, 2, 2}, {1, 2, 2, 2}, {1, 1, 1, 2}, {1, 2}, {1, 1, 2}} {
-		b := &batch{buf: make([]byte, batchHead)}
+		m := &memory{limit: plenty}
+		b := m.batch()
 		for i, group := range groups {
-			b.add(&Record{Value: []byte{byte(i)}, Headers: NoHeaders, Group: group}, int64(i))
+			b.add(m, &Record{Value: []byte{byte(i)}, Headers: NoHeaders, Group: group}, int64(i))
 		}
-		rest, err := b.split()
+		rest, err := b.split(m)
 		must(t, err)
 		var got []uint64
 		for _, half := range []*batch{b, rest} {
@@ -249,12 +250,45 @@ func TestSizes(t *testing.T) {
 			}
 		}
 	}
-	for c := range classes {
-		if class(sizeOf(c)) != c || class(sizeOf(c)+1) != c+1 {
-			t.Errorf("%d bytes are of class %d, one more of %d", sizeOf(c), class(sizeOf(c)), class(sizeOf(c)+1))
+}
+
+// TestPieces has batches whose records are cut by the ends of pieces at every place: they are the same as in one piece.
+func TestPieces(t *testing.T) {
+	for shift := range 60 {
+		m := &memory{limit: plenty}
+		var whole []byte
+		b := m.batch()
+		for i := range 40 {
+			r := Record{Key: []byte("key"), Value: bytes.Repeat([]byte{byte(i)}, 7+shift+i*i*3), Headers: NoHeaders}
+			if i%7 == 3 {
+				r.Value = nil
+			}
+			b.add(m, &r, int64(i))
+			body, _ := recordSize(int64(i), i, r.Key, r.Value, r.Headers)
+			whole = appendRecord(whole, body, int64(i), i, r.Key, r.Value, r.Headers)
 		}
-	}
-	if class(1) != 0 {
-		t.Error("one byte is not of the smallest class")
+		used := 0
+		for i, p := range b.pieces {
+			used += cap(p)
+			if i < len(b.pieces)-1 && len(p) != cap(p) {
+				t.Errorf("piece %d has room left", i)
+			}
+		}
+		b.seal(7, 1)
+		sent := b.append(nil)
+		if !bytes.Equal(b.plain(nil), whole) || !bytes.Equal(sent[batchHead:], whole) || b.bytes() != len(sent) || m.used != used {
+			t.Fatalf("%d bytes in %d of %d, want %d", b.size, used, m.used, len(whole))
+		}
+		if sum := crc32.Checksum(sent[attributesAt:], castagnoli); binary.BigEndian.Uint32(sent[checksumAt:]) != sum {
+			t.Errorf("the checksum is not %x", sum)
+		}
+		b.replace(whole[:100+shift])
+		if !bytes.Equal(b.plain(nil), whole[:100+shift]) {
+			t.Errorf("a shorter text is %x", b.plain(nil))
+		}
+		m.release(b)
+		if m.used != 0 || m.kept != used {
+			t.Errorf("%d bytes are used, %d kept of %d", m.used, m.kept, used)
+		}
 	}
 }

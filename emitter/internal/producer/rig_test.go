@@ -170,12 +170,17 @@ func (r *rig) settled(t testing.TB) {
 		t.Errorf("%d bytes of %d batches are left", r.memory.used, r.pending)
 	}
 	kept := 0
-	for class, batches := range r.memory.free {
-		for _, b := range batches {
-			if cap(b.buf) != sizeOf(class) || len(b.buf) != batchHead || len(b.parts) != 0 || b.head != (head{}) {
-				t.Errorf("a batch of %d bytes among those of %d: %+v", cap(b.buf), sizeOf(class), b.head)
+	for class, pieces := range r.memory.free {
+		for _, p := range pieces {
+			if cap(p) != sizeOf(class) || len(p) != 0 {
+				t.Errorf("a piece of %d bytes among those of %d, %d are used", cap(p), sizeOf(class), len(p))
 			}
-			kept += cap(b.buf)
+			kept += cap(p)
+		}
+	}
+	for _, b := range r.memory.spare {
+		if len(b.pieces) != 0 || len(b.parts) != 0 || b.head != (head{}) || b.size != 0 || b.sealed || b.closed {
+			t.Errorf("a spare batch is %+v", b)
 		}
 	}
 	if kept != r.memory.kept {

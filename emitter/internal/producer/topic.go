@@ -23,7 +23,6 @@ type partition struct {
 	queue    []*batch
 	busy     bool // its first batch is under way, or waits to be sent again
 	listed   bool // it is among the broker's ready ones
-	usual    int  // bytes of the batch before
 }
 
 // Partition says where a record goes: to fixed if that is not negative, else where Java's producer has it.

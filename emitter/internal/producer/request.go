@@ -1,0 +1,92 @@
+package producer
+
+import (
+	"github.com/twmb/franz-go/pkg/kbin"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Versions of produce requests: the first one with batches of format 2, the first one that is flexible, and the first one that
+// has ids in place of the names of topics, as its answers do.
+const (
+	firstFlexible = 9
+	firstByID     = 13
+)
+
+// request is a produce request that is written from the pieces of its batches. The rest of it, versions and answers, is kmsg's.
+type request struct {
+	*kmsg.ProduceRequest
+	taken  []sending // sorted by topic
+	topics int
+	most   int16 // the highest version that it can have
+}
+
+func newRequest(taken []sending, timeout int32) *request {
+	r := &request{ProduceRequest: kmsg.NewPtrProduceRequest(), taken: taken}
+	r.Acks, r.TimeoutMillis = -1, timeout
+	r.most = r.ProduceRequest.MaxVersion()
+	for i, s := range taken {
+		if i == 0 || s.part.topic != taken[i-1].part.topic {
+			r.topics++
+		}
+		if s.id == [16]byte{} { // who told of the topic is older than this broker
+			r.most = min(r.most, firstByID-1)
+		}
+	}
+	return r
+}
+
+// MaxVersion implements [kmsg.Request].
+func (r *request) MaxVersion() int16 { return r.most }
+
+// AppendTo implements [kmsg.Request].
+func (r *request) AppendTo(dst []byte) []byte {
+	version := r.GetVersion()
+	flexible := version >= firstFlexible
+	array := func(dst []byte, n int) []byte {
+		if flexible {
+			return kbin.AppendCompactArrayLen(dst, n)
+		}
+		return kbin.AppendArrayLen(dst, n)
+	}
+	end := func(dst []byte) []byte {
+		if flexible {
+			return append(dst, 0) // no tagged fields
+		}
+		return dst
+	}
+	if flexible { // no transactional id
+		dst = kbin.AppendCompactNullableString(dst, nil)
+	} else {
+		dst = kbin.AppendNullableString(dst, nil)
+	}
+	dst = kbin.AppendInt16(dst, r.Acks)
+	dst = kbin.AppendInt32(dst, r.TimeoutMillis)
+	dst = array(dst, r.topics)
+	for i := 0; i < len(r.taken); {
+		topic, n := r.taken[i].part.topic, 1
+		for i+n < len(r.taken) && r.taken[i+n].part.topic == topic {
+			n++
+		}
+		switch {
+		case version >= firstByID:
+			dst = append(dst, r.taken[i].id[:]...)
+		case flexible:
+			dst = kbin.AppendCompactString(dst, topic.name)
+		default:
+			dst = kbin.AppendString(dst, topic.name)
+		}
+		dst = array(dst, n)
+		for _, s := range r.taken[i : i+n] {
+			dst = kbin.AppendInt32(dst, s.part.number)
+			if flexible {
+				dst = kbin.AppendUvarint(dst, uint32(s.batch.bytes())+1)
+			} else {
+				dst = kbin.AppendInt32(dst, int32(s.batch.bytes()))
+			}
+			dst = end(s.batch.append(dst))
+		}
+		dst = end(dst)
+		i += n
+	}
+	return end(dst)
+}
