@@ -17,9 +17,8 @@ type batch struct {
 	pieces   [][]byte // the records one after the other, cut anywhere; only the last piece has room
 	size     int      // bytes of the records
 	head     head
-	closed   bool            // has its sequence number
-	sealed   bool            // text and pieces are what is sent; the records may be compressed
-	text     [batchHead]byte // of the head, once it is sealed
+	closed   bool // has its sequence number
+	sealed   bool // head and pieces are what is sent; the records may be compressed
 	parts    []Part
 	since    time.Time // of its first record
 	attempts int
@@ -106,24 +105,17 @@ func (b *batch) replace(text []byte) {
 	}
 }
 
-// seal makes what is sent of a closed batch.
-func (b *batch) seal(producer int64, epoch int16) {
-	h := &b.head
-	h.producer, h.epoch = producer, epoch
-	sum := finish(&b.text, h, b.size)
-	for _, p := range b.pieces {
-		sum = crc32.Update(sum, castagnoli, p)
-	}
-	binary.BigEndian.PutUint32(b.text[checksumAt:], sum)
-	b.sealed = true
-}
-
-// append appends the sealed batch.
+// append appends the sealed batch. Each piece is summed up where it has just been copied to.
 func (b *batch) append(dst []byte) []byte {
-	dst = append(dst, b.text[:]...)
+	start := len(dst)
+	dst = append(dst, make([]byte, batchHead)...)
+	sum := finish(dst[start:], &b.head, b.size)
 	for _, p := range b.pieces {
+		n := len(dst)
 		dst = append(dst, p...)
+		sum = crc32.Update(sum, castagnoli, dst[n:])
 	}
+	binary.BigEndian.PutUint32(dst[start+checksumAt:], sum)
 	return dst
 }
 

@@ -172,7 +172,8 @@ func (b *broker) seal(batch *batch) {
 			b.plain = plain
 		}
 	}
-	batch.seal(b.p.id, b.p.epoch)
+	batch.head.producer, batch.head.epoch = b.p.id, b.p.epoch
+	batch.sealed = true
 }
 
 // unlist takes a partition away that another broker leads now.

@@ -103,8 +103,8 @@ func varintSize(n int64) int {
 
 // finish fills in the head of a batch whose records have so many bytes, and returns the checksum so far, which the records
 // go on.
-func finish(b *[batchHead]byte, h *head, records int) uint32 {
-	binary.BigEndian.PutUint64(b[:], 0) // the broker's to say
+func finish(b []byte, h *head, records int) uint32 {
+	binary.BigEndian.PutUint64(b, 0) // the broker's to say
 	binary.BigEndian.PutUint32(b[batchLengthAt:], uint32(batchHead-leaderEpochAt+records))
 	binary.BigEndian.PutUint32(b[leaderEpochAt:], 0xffff_ffff)
 	b[magicAt] = magic
@@ -116,7 +116,7 @@ func finish(b *[batchHead]byte, h *head, records int) uint32 {
 	binary.BigEndian.PutUint16(b[producerEpochAt:], uint16(h.epoch))
 	binary.BigEndian.PutUint32(b[sequenceAt:], uint32(h.sequence))
 	binary.BigEndian.PutUint32(b[countAt:], uint32(h.count))
-	return crc32.Checksum(b[attributesAt:], castagnoli)
+	return crc32.Checksum(b[attributesAt:batchHead], castagnoli)
 }
 
 // head is what a batch says of its records.

@@ -1,6 +1,8 @@
 package producer
 
 import (
+	"slices"
+
 	"github.com/twmb/franz-go/pkg/kbin"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -54,6 +56,11 @@ func (r *request) AppendTo(dst []byte) []byte {
 		}
 		return dst
 	}
+	size := 64
+	for i := range r.taken {
+		size += r.taken[i].batch.bytes() + len(r.taken[i].part.topic.name) + 48
+	}
+	dst = slices.Grow(dst, size)
 	if flexible { // no transactional id
 		dst = kbin.AppendCompactNullableString(dst, nil)
 	} else {
