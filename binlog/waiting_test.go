@@ -21,7 +21,7 @@ func (s *slowStream) next(context.Context) ([]byte, int64, error) {
 	if s.portions[0] == 0 {
 		s.waited()
 		s.portions = s.portions[1:]
-		return s.next(nil)
+		return s.next(context.Background())
 	}
 	s.portions[0]--
 	s.read++

@@ -189,7 +189,7 @@ func produce(flags *flag.FlagSet, arguments []string) error {
 		return fmt.Errorf("no compression %q", *compression)
 	}
 	c, err := kgo.NewClient(kgo.SeedBrokers(*brokers), kgo.ProducerBatchCompression(codec), kgo.ProducerBatchMaxBytes(1_000_000),
-		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0), kgo.MaxBufferedRecords(20_000), kgo.MaxBufferedBytes(32<<20))
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.UnknownTopicRetries(-1), kgo.ProducerLinger(0), kgo.MaxBufferedRecords(20_000), kgo.MaxBufferedBytes(32<<20))
 	if err != nil {
 		return err
 	}
