@@ -23,7 +23,9 @@ import (
 type registries struct {
 	key, value *registry.Client // the same one if both converters say the same; nil: the converter needs none
 	altered    map[schema.TableName]alteration
-	looked     bool // the lookups of the start have been begun
+	looked     bool            // the lookups of the start have been begun …
+	life       context.Context // … which go on until close, whatever becomes of the attempt that began them
+	end        context.CancelFunc
 	log        *zap.Logger
 }
 
@@ -36,9 +38,11 @@ type alteration struct {
 // here, too.
 func openRegistries(c *config.Connector, texts bool, log *zap.Logger) (*registries, error) {
 	r := &registries{log: log}
+	r.life, r.end = context.WithCancel(context.Background())
 	var err error
 	if c.Key.Avro != nil {
 		if r.key, err = openRegistry("key.converter", c.Key.Avro, texts, log); err != nil {
+			r.end()
 			return nil, err
 		}
 	}
@@ -90,6 +94,7 @@ func openRegistry(converter string, a *config.Avro, texts bool, log *zap.Logger)
 }
 
 func (r *registries) close() {
+	r.end()
 	if r.key != nil {
 		r.key.Close()
 	}
@@ -241,7 +246,7 @@ func (r *registries) note(t *schema.StoredTable, reached func(*schema.StoredVers
 
 // lookup asks in the background for the schemas of the tables that are known at the start, so that the first record of
 // each does not wait for an answer. It registers nothing, and does nothing when the stream is opened again.
-func (r *registries) lookup(ctx context.Context, em *emitter.Emitter, captured func(database, table string) bool, catalog *schema.Catalog) {
+func (r *registries) lookup(em *emitter.Emitter, captured func(database, table string) bool, catalog *schema.Catalog) {
 	if r == nil || r.key == nil && r.value == nil || r.looked {
 		return
 	}
@@ -267,7 +272,7 @@ func (r *registries) lookup(ctx context.Context, em *emitter.Emitter, captured f
 		}
 	}
 	ask := func(client *registry.Client, schemas []registry.Schema) {
-		ctx, cancel := context.WithTimeout(ctx, lookupTime)
+		ctx, cancel := context.WithTimeout(r.life, lookupTime)
 		defer cancel()
 		client.Lookup(ctx, schemas)
 	}

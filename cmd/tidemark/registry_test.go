@@ -108,3 +108,46 @@ func TestStatementsAreForgotten(t *testing.T) {
 		}
 	}
 }
+
+// The schemas of known tables are looked up once, by a process that may have to try several times to reach MySQL and Kafka.
+func TestLookupAtTheStart(t *testing.T) {
+	asked := make(chan string, 10)
+	open := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		<-open
+		asked <- r.URL.Path
+		fmt.Fprint(w, `{"subject":"s","version":1,"id":7,"schema":"\"int\""}`)
+	}))
+	defer server.Close()
+	c := &config.Connector{Prefix: "p", FieldNames: "none", SchemaNames: "none"}
+	c.UseAvro(server.URL)
+	regs, err := openRegistries(c, false, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer regs.close()
+	em, err := newEmitter(c, regs, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog := schema.NewCatalog(schema.CatalogOptions{})
+	if _, _, err := catalog.Apply(schema.Statement{Database: "shop", SQL: "CREATE TABLE orders (id INT PRIMARY KEY)"}); err != nil {
+		t.Fatal(err)
+	}
+	every := func(string, string) bool { return true }
+	regs.lookup(em, every, catalog)
+	regs.lookup(em, every, catalog) // a second attempt
+	close(open)
+	got := map[string]int{}
+	for range 2 {
+		got[<-asked]++
+	}
+	if got["/subjects/p.shop.orders-key"] != 1 || got["/subjects/p.shop.orders-value"] != 1 {
+		t.Errorf("asked for %v", got)
+	}
+	select {
+	case path := <-asked:
+		t.Errorf("asked again for %s", path)
+	default:
+	}
+}

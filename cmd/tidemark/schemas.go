@@ -123,7 +123,7 @@ func (s *schemas) open(ctx context.Context, from binlog.Start) (binlog.Source, e
 	if err := checkTables(s.c, s.emitter, cfg.Catalog); err != nil {
 		return nil, err
 	}
-	s.registries.lookup(ctx, s.emitter, s.c.Filter.Captured, cfg.Catalog)
+	s.registries.lookup(s.emitter, s.c.Filter.Captured, cfg.Catalog)
 	reader, err := binlog.Open(ctx, conn, binlog.Replica{ServerID: s.c.ServerID, Name: s.c.Name}, cfg, from)
 	switch {
 	case err != nil:

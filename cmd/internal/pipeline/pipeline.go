@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/tidemark-cdc/tidemark/binlog"
 	"github.com/tidemark-cdc/tidemark/emitter"
@@ -93,7 +93,9 @@ func (p *Pipeline) Run(ctx context.Context) error {
 // attempt is one life of source and delivery: from the stored offset until something ends it. It made progress if an
 // offset was stored.
 func (p *Pipeline) attempt(ctx context.Context) (progress bool, err error) {
-	stored, source, delivery, err := p.connect(ctx)
+	life, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	stored, source, delivery, err := p.connect(life, end)
 	if err != nil {
 		return false, err
 	}
@@ -121,28 +123,40 @@ func (p *Pipeline) attempt(ctx context.Context) (progress bool, err error) {
 	return saver.ours, err
 }
 
-// connect reaches Kafka and the source at the same time: each takes several answers. Nothing is open after an error.
-func (p *Pipeline) connect(ctx context.Context) (stored offset.Offset, source binlog.Source, delivery emitter.Delivery, err error) {
-	both, connecting := errgroup.WithContext(ctx)
-	both.Go(func() error {
-		begun, err := p.Deliver(connecting)
-		if err == nil {
-			delivery = begun
-		}
-		return err
-	})
-	both.Go(func() error {
-		loaded, err := p.Store.Load(connecting, p.Key)
+// connect reaches Kafka and the source at the same time: each takes several answers. The first that fails ends the other by
+// way of end, which ends ctx; ctx is not ended otherwise, since what was opened may go on using it. Nothing is open after an error.
+func (p *Pipeline) connect(ctx context.Context, end context.CancelCauseFunc) (stored offset.Offset, source binlog.Source, delivery emitter.Delivery, err error) {
+	var both sync.WaitGroup
+	var first sync.Once
+	fail := func(cause error) {
+		first.Do(func() {
+			err = cause
+			end(cause)
+		})
+	}
+	both.Go(func() {
+		begun, err := p.Deliver(ctx)
 		if err != nil {
-			return err
+			fail(err)
+			return
 		}
-		opened, err := p.Open(connecting, loaded)
-		if err == nil {
-			stored, source = loaded, opened
-		}
-		return err
+		delivery = begun
 	})
-	if err = both.Wait(); err == nil {
+	both.Go(func() {
+		loaded, err := p.Store.Load(ctx, p.Key)
+		if err != nil {
+			fail(err)
+			return
+		}
+		opened, err := p.Open(ctx, loaded)
+		if err != nil {
+			fail(err)
+			return
+		}
+		stored, source = loaded, opened
+	})
+	both.Wait()
+	if err == nil {
 		return stored, source, delivery, nil
 	}
 	if source != nil {

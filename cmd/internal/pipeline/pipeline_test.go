@@ -538,27 +538,37 @@ func TestConnectReachesBothAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var sourceClosed, deliveryClosed bool
+				var given []context.Context
 				delivering, opening := make(chan struct{}), make(chan struct{})
 				p := Pipeline{
 					Store: new(memoryStore),
-					Deliver: func(context.Context) (emitter.Delivery, error) {
+					Deliver: func(ctx context.Context) (emitter.Delivery, error) {
 						close(delivering)
 						<-opening
+						given = append(given, ctx)
 						return &closingDelivery{closed: &deliveryClosed}, c.deliver
 					},
-					Open: func(context.Context, offset.Offset) (binlog.Source, error) {
+					Open: func(ctx context.Context, _ offset.Offset) (binlog.Source, error) {
+						given = append(given, ctx)
 						close(opening)
 						<-delivering // one after the other would wait here for ever
 						return &closingSource{closed: &sourceClosed}, c.open
 					},
 				}
-				_, source, delivery, err := p.connect(t.Context())
+				life, end := context.WithCancelCause(t.Context())
+				defer end(nil)
+				_, source, delivery, err := p.connect(life, end)
 				if want := c.deliver != nil || c.open != nil; (err != nil) != want || err != nil && !errors.Is(err, refused) {
 					t.Fatal(err)
 				}
 				if err == nil {
 					source.Close()
 					delivery.Close()
+					for _, ctx := range given { // what was opened may have begun something that goes on
+						if ctx.Err() != nil {
+							t.Error("the context of what is open has ended")
+						}
+					}
 				}
 				if c.open == nil && !sourceClosed {
 					t.Error("the source is left open")
@@ -586,7 +596,8 @@ func TestConnectGivesUpTogether(t *testing.T) {
 			},
 			Open: func(context.Context, offset.Offset) (binlog.Source, error) { return nil, refused },
 		}
-		if _, _, _, err := p.connect(t.Context()); !errors.Is(err, refused) {
+		life, end := context.WithCancelCause(t.Context())
+		if _, _, _, err := p.connect(life, end); !errors.Is(err, refused) {
 			t.Error(err)
 		}
 	})
