@@ -8,7 +8,8 @@ STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-# The packages that need no server. it's own checker and the replays are tested among them, by name; it/lint belongs to check.
+# The packages that need no server. it's own checker, the replays and what bench computes are tested among them, by name; it/lint
+# belongs to check.
 UNIT      = $(shell $(GO) list ./... | grep -Ev '/it(/lint|/differential|/bench.*)?$$')
 NO_SERVER = ^(TestGolden|TestI5_Re(play|start)From|TestDifferencesAre|TestReportedCases|TestDemo$$|TestChecker|TestCheckWorkload|TestOffsetFile|TestProxy$$)
 
@@ -29,6 +30,7 @@ test: unit it ## Run all tests, those with a real MySQL, Kafka and Debezium incl
 unit: ## Run only the tests that need no server: unit tests and the replays of recorded binlogs.
 	$(GO) test -timeout 5m $(UNIT)
 	$(GO) test -timeout 2m -run '$(NO_SERVER)' ./it
+	$(GO) test -timeout 1m -skip '^(TestSideBySide|TestSmoke)$$' ./it/bench
 
 it: images ## Run only the tests with real servers, a real Debezium among them.
 	$(GO) test -timeout 25m -count 1 -v ./it
@@ -53,7 +55,7 @@ check: ## Check format, vet, staticcheck, modules, imports and comments.
 	$(GO) test -count 1 ./it/lint
 
 bench: ## Measure what a row costs.
-	$(GO) test -run '^$$' -bench . -benchmem ./schema ./offset ./binlog ./emitter
+	$(GO) test -run '^$$' -bench . -benchmem ./schema ./offset ./binlog ./emitter ./emitter/internal/producer
 
 bench-side: images ## Measure Tidemark beside Debezium and others on real servers, some hours (docs/benchmarks.md; sizes: it/bench/doc.go).
 	$(GO) test -timeout 0 -count 1 -v -run '^TestSideBySide$$' ./it/bench

@@ -474,7 +474,7 @@ func TestUnparseableDDL(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.asm.defs.unchanged = func(ctx context.Context, _, table string) (bool, error) {
-				return mentionedNowhere(ctx, b.from(r.asm.next), table)
+				return mentionedNowhere(ctx, b.at("mysql-bin.000001", r.asm.next), table)
 			}
 			var last string
 			for err == nil {

@@ -40,49 +40,31 @@ type dumpConn struct {
 }
 
 func (s *dumpServer) dial(context.Context, string, string) (net.Conn, error) {
-	ours, theirs := net.Pipe()
-	go func() {
-		defer theirs.Close()
-		users := fakemysql.NewInMemoryAuthenticationHandler(mysql.AUTH_NATIVE_PASSWORD)
-		if users.AddUser("u", "pw") != nil {
-			return
-		}
-		h := &dumpConn{dumpServer: s}
-		conf := fakemysql.NewServer("9.7.0", mysql.DEFAULT_COLLATION_ID, mysql.AUTH_NATIVE_PASSWORD, nil, nil)
-		var err error
-		if h.conn, err = conf.NewCustomizedConn(theirs, users, h); err == nil {
-			for h.conn.HandleCommand() == nil && !h.conn.Closed() {
-			}
-		}
-	}()
-	return ours, nil
+	h := &dumpConn{dumpServer: s}
+	return dialFake(h, func(c *fakemysql.Conn) { h.conn = c }), nil
 }
 
 func (s *dumpServer) HandleQuery(query string) (*mysql.Result, error) {
-	table := func(names []string, rows ...[]any) (*mysql.Result, error) {
-		rs, err := mysql.BuildSimpleTextResultset(names, rows)
-		return mysql.NewResult(rs), err
-	}
 	switch {
 	case strings.HasPrefix(query, "SHOW GLOBAL VARIABLES"):
 		mode := map[bool]string{true: "ON", false: "OFF"}[s.gtids]
-		return table([]string{"Variable_name", "Value"}, []any{"version", "9.7.0"}, []any{"server_uuid", testUUID}, []any{"gtid_mode", mode}, []any{"log_bin", "ON"})
+		return textResult([]string{"Variable_name", "Value"}, []any{"version", "9.7.0"}, []any{"server_uuid", testUUID}, []any{"gtid_mode", mode}, []any{"log_bin", "ON"})
 	case strings.HasPrefix(query, "SELECT GTID_SUBTRACT"):
-		return table([]string{"unknown", "gone"}, []any{"", ""})
+		return textResult([]string{"unknown", "gone"}, []any{"", ""})
 	case strings.HasPrefix(query, "SHOW BINARY LOGS"):
-		return table([]string{"Log_name", "File_size"}, []any{"mysql-bin.000001", s.log.end})
+		return textResult([]string{"Log_name", "File_size"}, []any{"mysql-bin.000001", s.log.end})
 	case strings.HasPrefix(query, "SHOW BINLOG EVENTS"):
 		var file string
 		var pos int64
 		fmt.Sscanf(query, "SHOW BINLOG EVENTS IN %s FROM %d LIMIT 1", &file, &pos)
-		return table([]string{"Log_name", "Pos"}, []any{"mysql-bin.000001", pos})
+		return textResult([]string{"Log_name", "Pos"}, []any{"mysql-bin.000001", pos})
 	case strings.HasPrefix(query, "SELECT @source_binlog_checksum"):
-		return table([]string{"c"}, []any{"NONE"})
+		return textResult([]string{"c"}, []any{"NONE"})
 	case strings.HasPrefix(query, "SHOW REPLICAS"):
 		s.mu.Lock()
 		s.looked++
 		s.mu.Unlock()
-		return table([]string{"Server_Id", "Host", "Port", "Source_Id", "Replica_UUID"}, []any{99, "", 3306, 1, "x"})
+		return textResult([]string{"Server_Id", "Host", "Port", "Source_Id", "Replica_UUID"}, []any{99, "", 3306, 1, "x"})
 	}
 	return nil, nil
 }

@@ -145,7 +145,7 @@ func modelRead(t testing.TB, b *binlogBuilder, server string, from *offset.Offse
 		if x.GTID != "" {
 			return b.clone(), false, nil
 		}
-		return b.from(x.Pos), true, nil
+		return b.at("mysql-bin.000001", x.Pos), true, nil
 	}
 	if err := r.startFiles(t.Context(), start); err != nil {
 		return nil, nil, err

@@ -132,39 +132,22 @@ type shopServer struct {
 func (s *shopServer) HandleOtherCommand(byte, []byte) error { return nil }
 
 func (s *shopServer) HandleQuery(query string) (*mysql.Result, error) {
-	table := func(names []string, rows ...[]any) (*mysql.Result, error) {
-		rs, err := mysql.BuildSimpleTextResultset(names, rows)
-		return mysql.NewResult(rs), err
-	}
 	switch {
 	case strings.HasPrefix(query, "SHOW GLOBAL VARIABLES"):
-		return table([]string{"Variable_name", "Value"}, []any{"version", "9.7.0"}, []any{"server_uuid", testUUID}, []any{"gtid_mode", "ON"}, []any{"log_bin", "ON"})
+		return textResult([]string{"Variable_name", "Value"}, []any{"version", "9.7.0"}, []any{"server_uuid", testUUID}, []any{"gtid_mode", "ON"}, []any{"log_bin", "ON"})
 	case strings.HasPrefix(query, "SHOW BINARY LOG STATUS"):
-		return table([]string{"File", "Position", "Executed_Gtid_Set"}, []any{"mysql-bin.000001", 4, s.shop.before()})
+		return textResult([]string{"File", "Position", "Executed_Gtid_Set"}, []any{"mysql-bin.000001", 4, s.shop.before()})
 	case strings.HasPrefix(query, "SELECT @source_binlog_checksum"):
-		return table([]string{"c"}, []any{"CRC32"})
+		return textResult([]string{"c"}, []any{"CRC32"})
 	case strings.HasPrefix(query, "SHOW REPLICAS"):
-		return table([]string{"Server_Id", "Host", "Port", "Source_Id", "Replica_UUID"}, []any{99, "", 3306, 1, "x"})
+		return textResult([]string{"Server_Id", "Host", "Port", "Source_Id", "Replica_UUID"}, []any{99, "", 3306, 1, "x"})
 	}
 	return nil, nil
 }
 
 // dial is a connection to the server: in memory, and without a goroutine once the stream has begun.
 func (s *shopServer) dial(context.Context, string, string) (net.Conn, error) {
-	ours, theirs := net.Pipe()
-	go func() {
-		defer theirs.Close()
-		users := fakemysql.NewInMemoryAuthenticationHandler(mysql.AUTH_NATIVE_PASSWORD)
-		if users.AddUser("u", "pw") != nil {
-			return
-		}
-		conf := fakemysql.NewServer("9.7.0", mysql.DEFAULT_COLLATION_ID, mysql.AUTH_NATIVE_PASSWORD, nil, nil)
-		if c, err := conf.NewCustomizedConn(theirs, users, s); err == nil {
-			for c.HandleCommand() == nil && !c.Closed() {
-			}
-		}
-	}()
-	return &shopConn{Conn: ours, packets: s.packets}, nil
+	return &shopConn{Conn: dialFake(s, nil), packets: s.packets}, nil
 }
 
 type shopConn struct {

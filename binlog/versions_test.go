@@ -31,7 +31,7 @@ func keepTables(t testing.TB, b *binlogBuilder, cfg Config, saved bool) (k kept,
 		t.Fatal(err)
 	}
 	r.asm.defs.unchanged = func(ctx context.Context, _, table string) (bool, error) {
-		return mentionedNowhere(ctx, b.from(r.asm.next), table)
+		return mentionedNowhere(ctx, b.at("mysql-bin.000001", r.asm.next), table)
 	}
 	if err := r.startFiles(t.Context(), Start{}); err != nil {
 		t.Fatal(err)

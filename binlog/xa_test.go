@@ -25,17 +25,6 @@ func (b *binlogBuilder) clone() *binlogBuilder {
 	return &c
 }
 
-// from is the binlog from a position on, with its head, as a server sends it.
-func (b *binlogBuilder) from(pos int64) *binlogBuilder {
-	c := &binlogBuilder{}
-	for i, raw := range b.events {
-		if b.pos[i] >= pos || b.pos[i] < 0 || raw[4] == evFormat {
-			c.events, c.pos = append(c.events, raw), append(c.pos, b.pos[i])
-		}
-	}
-	return c
-}
-
 // xa writes the first half of an XA transaction.
 func (b *binlogBuilder) xa(gtrid string, onePhase bool, body func()) (group int64) {
 	group = b.end
@@ -120,7 +109,7 @@ func playWith(t testing.TB, b *binlogBuilder, cfg Config, start Start, gone bool
 		if gone {
 			return nil, false, errors.New("the file is gone")
 		}
-		return b.from(x.Pos), true, nil
+		return b.at("mysql-bin.000001", x.Pos), true, nil
 	}
 	if p.err = r.startFiles(t.Context(), start); p.err != nil {
 		return p
@@ -565,7 +554,7 @@ func TestXASpoolIsOnlyACache(t *testing.T) {
 	}
 	defer r.Close()
 	r.asm.reopen = func(_ context.Context, x offset.Prepared) (rawStream, bool, error) {
-		return b.from(x.Pos), true, os.Mkdir(dir, 0o700) // there is room again
+		return b.at("mysql-bin.000001", x.Pos), true, os.Mkdir(dir, 0o700) // there is room again
 	}
 	if err := r.startFiles(t.Context(), Start{}); err != nil {
 		t.Fatal(err)

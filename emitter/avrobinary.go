@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
-	"github.com/tidemark-cdc/tidemark/binlog"
 	"github.com/tidemark-cdc/tidemark/schema"
 )
 
@@ -195,14 +193,10 @@ func (d *dialect) appendBinaryTree(dst []byte, t *schema.Type, v *tree) ([]byte,
 }
 
 // appendBinaryField appends a field of the event or the clock, which may be of an optional type.
-func appendBinaryField(dst []byte, f field, optional bool, info *binlog.Info, now time.Time) []byte {
-	number := func(v int64) []byte {
-		if optional {
-			dst = append(dst, secondBranch)
-		}
-		return appendLong(dst, v)
-	}
-	str := func(s string) []byte {
+func appendBinaryField(dst []byte, f field, optional bool, n *now) []byte {
+	switch f {
+	case sourceGTID, sourceFile, sourceQuery:
+		s := n.text(f)
 		if optional {
 			if s == "" {
 				return append(dst, firstBranch)
@@ -210,35 +204,13 @@ func appendBinaryField(dst []byte, f field, optional bool, info *binlog.Info, no
 			dst = append(dst, secondBranch)
 		}
 		return append(appendLong(dst, int64(len(s))), s...)
-	}
-	switch f {
-	case sourceTsMs:
-		return number(floorDiv(info.TsMicros, 1000))
-	case sourceTsUs:
-		return number(info.TsMicros)
-	case sourceTsNs:
-		return number(info.TsMicros * 1000)
-	case sourceServerID:
-		return number(info.ServerID)
-	case sourceGTID:
-		return str(info.GTID)
-	case sourceFile:
-		return str(info.File)
-	case sourcePos:
-		return number(info.Pos)
 	case sourceThread:
-		if info.Thread < 0 {
+		if n.info.Thread < 0 {
 			return append(dst, firstBranch)
 		}
-		return number(info.Thread)
-	case sourceQuery:
-		return str(info.Query)
-	case envelopeTsMs:
-		return number(now.UnixMilli())
-	case envelopeTsUs:
-		return number(now.UnixMicro())
-	case envelopeTsNs:
-		return number(now.UnixNano())
 	}
-	return dst
+	if optional {
+		dst = append(dst, secondBranch)
+	}
+	return appendLong(dst, n.number(f))
 }

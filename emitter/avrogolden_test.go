@@ -133,9 +133,10 @@ func (g *avroGolden) next(t *testing.T, topic string) avroRecord {
 }
 
 // clockBytes are the members at the end of an envelope.
-func clockBytes(now time.Time) (b []byte) {
+func clockBytes(t time.Time) (b []byte) {
+	n := now{time: t}
 	for _, f := range []field{envelopeTsMs, envelopeTsUs, envelopeTsNs} {
-		b = appendBinaryField(b, f, true, nil, now)
+		b = appendBinaryField(b, f, true, &n)
 	}
 	return b
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // Delivery brings records to Kafka in the order in which they were appended, each to its partition ([Record.Partition]),
-// and knows up to which offset all of them are there. One goroutine calls its methods; Safe, Err, Done and Close may be
-// called from any.
+// and knows up to which offset all of them are there. One goroutine calls its methods; Safe, Unacked, Err, Done and Close
+// may be called from any.
 //
 //	for ev.Next() {
 //		b, err := d.Batch(ctx)  // bounded memory: this is where the loop waits for Kafka
@@ -20,13 +20,13 @@ import (
 //	…
 //	if o, ok := d.Safe(); ok { store o }
 type Delivery interface {
-	// Batch returns the batch to append to. It is the same one until it is full; then Batch delivers it and returns
-	// another, for which it waits while too many bytes are on their way. The batch belongs to the Delivery again with
-	// the next call of any other method. An error is that of ctx or [Delivery.Err].
+	// Batch returns the batch to append to, with what is in it already. One that is full it delivers before, for which it
+	// may wait as Deliver does. The batch belongs to the Delivery again with the next call of any other method. An error is
+	// that of ctx or [Delivery.Err].
 	Batch(ctx context.Context) (*Batch, error)
 
 	// Deliver hands the records appended so far to the producer. It does not wait for their acknowledgement, but waits
-	// while the window of unacknowledged records is full. When ctx ends first, the rest is kept for the next call.
+	// while too many records or bytes are not acknowledged. When ctx ends first, the rest is kept for the next call.
 	Deliver(ctx context.Context) error
 
 	// Boundary announces an offset that holds once all that is appended so far is acknowledged: a commit, rows that were
@@ -50,6 +50,6 @@ type Delivery interface {
 	// Done is closed when Err has become non-nil.
 	Done() <-chan struct{}
 
-	// Close gives up what is not acknowledged. It does not wait. Flush first to lose nothing but time.
+	// Close gives up what is not acknowledged, without waiting for it. Flush first to lose nothing but time.
 	Close()
 }

@@ -18,7 +18,6 @@
 //				b, err := d.Batch(ctx)
 //				err = em.Row(b, ev) // a row that is left out appends nothing; the next boundary covers it
 //			}
-//			err = d.Deliver(ctx)
 //		case *binlog.SchemaChange:
 //			b, err := d.Batch(ctx)
 //			err = em.SchemaChange(b, ev)
@@ -32,6 +31,7 @@
 //			err = em.Commit(b, ev)
 //			err = d.Boundary(ctx, em.Mark(ev.Offset))
 //		}
+//		err = d.Deliver(ctx) // at the latest before waiting for the next event
 //		if o, ok := d.Safe(); ok {
 //			… // now and then: store o
 //		}

@@ -66,7 +66,7 @@ func (r *registered) find() error {
 	case r.avro.Wide:
 		binary.BigEndian.PutUint64(r.prefix[1:], uint64(id))
 	case id > math.MaxInt32: // consumers have it in a Java int
-		return fmt.Errorf("the registry's id of the schema of subject %s is %d, which does not fit into the four bytes that "+
+		return fmt.Errorf("the registry's id of the schema of subject %s is %d, which does not fit into the four bytes, a Java int, that "+
 			"Confluent's format has for it", r.need.Subject, id)
 	default:
 		binary.BigEndian.PutUint32(r.prefix[1:], uint32(id))

@@ -1,11 +1,6 @@
 package emitter
 
-import (
-	"time"
-
-	"github.com/tidemark-cdc/tidemark/binlog"
-	"github.com/tidemark-cdc/tidemark/schema"
-)
+import "github.com/tidemark-cdc/tidemark/schema"
 
 // segment is text that is the same for several rows.
 type segment struct {
@@ -54,51 +49,27 @@ func (s *segment) render(n *now) {
 		}
 		start := len(s.text)
 		if p.binary {
-			s.text = appendBinaryField(s.text, p.field, p.optional, n.info, n.time)
+			s.text = appendBinaryField(s.text, p.field, p.optional, n)
 		} else {
-			s.text = appendField(s.text, p.field, n.info, n.time)
+			s.text = appendField(s.text, p.field, n)
 		}
 		s.fields = append(s.fields, newFieldText(p, start, len(s.text), n))
 	}
 }
 
 // appendField appends a field of the event or the clock in JSON.
-func appendField(dst []byte, f field, info *binlog.Info, now time.Time) []byte {
-	number := func(v int64) []byte { return schema.AppendInt(dst, v) }
-	str := func(s string) []byte {
-		if s == "" {
-			return append(dst, "null"...)
+func appendField(dst []byte, f field, n *now) []byte {
+	switch f {
+	case sourceGTID, sourceFile, sourceQuery:
+		s := n.text(f)
+		if s == "" && f != sourceFile {
+			return append(dst, jsonNull...)
 		}
 		return appendQuoted(dst, []byte(s))
-	}
-	switch f {
-	case sourceTsMs:
-		return number(floorDiv(info.TsMicros, 1000))
-	case sourceTsUs:
-		return number(info.TsMicros)
-	case sourceTsNs:
-		return number(info.TsMicros * 1000)
-	case sourceServerID:
-		return number(info.ServerID)
-	case sourceGTID:
-		return str(info.GTID)
-	case sourceFile:
-		return appendQuoted(dst, []byte(info.File))
-	case sourcePos:
-		return number(info.Pos)
 	case sourceThread:
-		if info.Thread < 0 {
-			return append(dst, "null"...)
+		if n.info.Thread < 0 {
+			return append(dst, jsonNull...)
 		}
-		return number(info.Thread)
-	case sourceQuery:
-		return str(info.Query)
-	case envelopeTsMs:
-		return number(now.UnixMilli())
-	case envelopeTsUs:
-		return number(now.UnixMicro())
-	case envelopeTsNs:
-		return number(now.UnixNano())
 	}
-	return dst
+	return schema.AppendInt(dst, n.number(f))
 }

@@ -109,7 +109,7 @@ func (k *Kafka) ConsumeJava(t testing.TB, prefix, mode string, r *Registry) []Av
 	if mode != "confluent" {
 		url = r.ApicurioURL()
 	}
-	return consume(t, exec.Command("java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", image(t, "avro-java"), "AvroConsumer", k.Addr(), prefix, mode, url))
+	return consume(t, exec.Command("java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", Image(t, "avro-java"), "AvroConsumer", k.Addr(), prefix, mode, url))
 }
 
 // ConsumePython reads the same topics with fastavro, through Confluent's Python client and Confluent's ids
@@ -117,7 +117,7 @@ func (k *Kafka) ConsumeJava(t testing.TB, prefix, mode string, r *Registry) []Av
 func (k *Kafka) ConsumePython(t testing.TB, prefix string, r *Registry) []AvroRecord {
 	t.Helper()
 	cmd := exec.Command("python3", filepath.Join(moduleRoot(t), "it", "consumers", "avro_consumer.py"), k.Addr(), prefix, r.URL())
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+image(t, "avro-python"), "PYTHONDONTWRITEBYTECODE=1", "PYTHONIOENCODING=utf-8")
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+Image(t, "avro-python"), "PYTHONDONTWRITEBYTECODE=1", "PYTHONIOENCODING=utf-8")
 	return consume(t, cmd)
 }
 

@@ -13,7 +13,7 @@ func (c *Connector) StandaloneConnect(t testing.TB) *Process {
 	worker, connector := c.Files(t)
 	var more []string
 	if strings.HasPrefix(c.Config["value.converter"], "io.apicurio.") {
-		more = append(more, image(t, "avro-java"))
+		more = append(more, Image(t, "avro-java"))
 	}
 	return Start(t, "connect", append(connectCommand(t, more...), "org.apache.kafka.connect.cli.ConnectStandalone", worker, connector)...)
 }
@@ -22,7 +22,7 @@ func (c *Connector) StandaloneConnect(t testing.TB) *Process {
 // classes win.
 func connectCommand(t testing.TB, more ...string) []string {
 	t.Helper()
-	classes := strings.Join(append([]string{filepath.Join(image(t, "connect"), "*")}, more...), string(filepath.ListSeparator))
+	classes := strings.Join(append([]string{filepath.Join(Image(t, "connect"), "*")}, more...), string(filepath.ListSeparator))
 	return []string{
 		"java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.showDateTime=true",
 		"-cp", classes,

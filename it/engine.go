@@ -23,9 +23,9 @@ import (
 	"github.com/testcontainers/testcontainers-go/log"
 )
 
-// image runs one of the scripts in images and returns the last line of its output: the name of an image or a folder. The scripts
+// Image runs one of the scripts in images and returns the last line of its output: the name of an image or a folder. The scripts
 // do nothing when all is there.
-func image(t testing.TB, script string, arguments ...string) string {
+func Image(t testing.TB, script string, arguments ...string) string {
 	t.Helper()
 	cmd := exec.Command("./"+script, arguments...)
 	cmd.Dir = filepath.Join(moduleRoot(t), "it", "images")

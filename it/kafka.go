@@ -51,18 +51,10 @@ X
 [ -d kafka-data ] || java -XX:TieredStopAtLevel=1 -cp '/opt/kafka/libs/*' kafka.tools.StorageTool format -t TidemarkTestTestTestTes -c server.properties
 exec java -Xmx512m -XX:TieredStopAtLevel=1 -cp '/opt/kafka/libs/*' kafka.Kafka server.properties`
 
-// StartKafka starts a broker and waits until it answers.
-func StartKafka(t testing.TB) *Kafka {
-	t.Helper()
-	k := launchKafka(t)
-	k.wait(t)
-	return k
-}
-
 // launchKafka starts a broker without waiting for it.
 func launchKafka(t testing.TB) *Kafka {
 	t.Helper()
-	name := image(t, "kafka")
+	name := Image(t, "kafka")
 	k := &Kafka{Port: freePort(t)}
 	proxied := freePort(t)
 	k.Proxy = NewProxy(t, fmt.Sprintf("127.0.0.1:%d", proxied))
@@ -100,7 +92,7 @@ exec java -Xms1g -Xmx1g -cp '/opt/kafka/libs/*' kafka.Kafka server.properties`
 // launchKafkaOnHost starts a broker for measurements, which listens on the host itself, without waiting for it.
 func launchKafkaOnHost(t testing.TB) *Kafka {
 	t.Helper()
-	name := image(t, "kafka")
+	name := Image(t, "kafka")
 	k := &Kafka{Port: freePort(t)}
 	k.container = runOnHost(t, name, fmt.Sprintf(kafkaOnHostScript, k.Port, freePort(t), memory))
 	return k

@@ -24,8 +24,8 @@ exec mariadbd --no-defaults --user=mysql --datadir=/data --socket=/run/mysqld/my
 // those of [StartMySQL].
 func StartMariaDB(t testing.TB, version string, flags ...string) *MySQL {
 	t.Helper()
-	image(t, "engine")
-	name := image(t, "mariadb", version)
+	Image(t, "engine")
+	name := Image(t, "mariadb", version)
 	m := &MySQL{Port: freePort(t), mariaDB: true}
 	m.container = run(t, name, fmt.Sprintf(mariaDBScript, strings.Join(flags, " ")), map[int]int{3306: m.Port})
 	m.wait(t)

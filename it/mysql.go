@@ -56,7 +56,7 @@ func StartMySQL(t testing.TB, flags ...string) *MySQL {
 // launchMySQL starts a server without waiting for it.
 func launchMySQL(t testing.TB, flags ...string) *MySQL {
 	t.Helper()
-	name := image(t, "mysql")
+	name := Image(t, "mysql")
 	m := &MySQL{Port: freePort(t)}
 	m.container = run(t, name, fmt.Sprintf(mysqlScript, strings.Join(flags, " ")), map[int]int{3306: m.Port})
 	return m
@@ -65,7 +65,7 @@ func launchMySQL(t testing.TB, flags ...string) *MySQL {
 // launchMySQLOnHost starts a server that listens on the host itself, without waiting for it.
 func launchMySQLOnHost(t testing.TB, flags ...string) *MySQL {
 	t.Helper()
-	name := image(t, "mysql")
+	name := Image(t, "mysql")
 	m := &MySQL{Port: freePort(t)}
 	flags = append([]string{"--bind-address=127.0.0.1", "--port=" + strconv.Itoa(m.Port)}, flags...)
 	m.container = runOnHost(t, name, fmt.Sprintf(mysqlScript, strings.Join(flags, " ")))

@@ -44,7 +44,7 @@ func launchRegistry(t testing.TB) *Registry {
 	store := "jdbc:h2:file:" + filepath.Join(t.TempDir(), "registry") + ";WRITE_DELAY=0"
 	r.command = []string{
 		"java", "-Xmx384m", "-XX:TieredStopAtLevel=1", "-Dquarkus.http.host=127.0.0.1", fmt.Sprintf("-Dquarkus.http.port=%d", r.Port),
-		"-Dquarkus.datasource.jdbc.url=" + store, "-Dquarkus.log.level=WARN", "-jar", image(t, "apicurio"),
+		"-Dquarkus.datasource.jdbc.url=" + store, "-Dquarkus.log.level=WARN", "-jar", Image(t, "apicurio"),
 	}
 	r.process = Start(t, "registry", r.command...)
 	return r

@@ -24,7 +24,7 @@ type Rig struct {
 func NewRig(t testing.TB, flags ...string) *Rig {
 	t.Helper()
 	Binary(t)
-	image(t, "engine")
+	Image(t, "engine")
 	r := &Rig{MySQL: launchMySQL(t, flags...), Kafka: launchKafka(t)}
 	r.MySQL.wait(t)
 	r.Kafka.wait(t)
@@ -37,7 +37,7 @@ func NewRig(t testing.TB, flags ...string) *Rig {
 func NewRigOnHost(t testing.TB, flags ...string) *Rig {
 	t.Helper()
 	Binary(t)
-	image(t, "engine")
+	Image(t, "engine")
 	r := &Rig{MySQL: launchMySQLOnHost(t, flags...), Kafka: launchKafkaOnHost(t)}
 	r.MySQL.wait(t)
 	r.Kafka.wait(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/tidemark-cdc/tidemark/emitter/kafka"
 )
 
-// ownClient is a delivery with a Kafka client of its own. Records that an attempt gives up take all others of their
-// partition with them, so the next attempt must not share the client that still has some.
+// ownClient is a delivery with a Kafka client of its own, whose connections end with it. A broker deals with the requests of a
+// connection one after the other, so one that an attempt has given up would hold up those of the next attempt.
 type ownClient struct {
 	emitter.Delivery
 	client *kafka.Client

@@ -15,15 +15,15 @@ import (
 	"github.com/tidemark-cdc/tidemark/offset"
 )
 
-// A delivery that gives up records which Kafka has not taken must not take those of the next one with it: they are for
-// the same partition, and an attempt follows within half a second.
+// A delivery that gives up records which Kafka has not taken must not touch those of the next one: they are for the same
+// partition, and an attempt follows within half a second.
 func TestI7_NextDeliveryIsNotTouched(t *testing.T) {
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cluster.Close()
-	// The broker is never ready, which the client tries again without end.
+	// The broker is never ready, which is tried again without end.
 	cluster.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		cluster.KeepControl()
 		produce := req.(*kmsg.ProduceRequest)

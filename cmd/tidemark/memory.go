@@ -98,9 +98,17 @@ func sizeText(n int64) string {
 	case n >= gibi && n%gibi == 0:
 		return strconv.FormatInt(n/gibi, 10) + "GiB"
 	case n >= mebi:
-		return strconv.FormatInt((n+mebi-1)/mebi, 10) + "MiB"
+		return strconv.FormatInt((n-1)/mebi+1, 10) + "MiB"
 	}
 	return strconv.FormatInt(n, 10)
+}
+
+// exactText is sizeText of a number that is not to be rounded up to the one that it is compared with.
+func exactText(n int64) string {
+	if n%mebi != 0 {
+		return strconv.FormatInt(n, 10)
+	}
+	return sizeText(n)
 }
 
 // memory is how a process divides the memory that it may take.
@@ -109,25 +117,33 @@ type memory struct {
 	source  string // who says so, for the log
 	heap    int64  // soft limit of the Go heap; 0: none
 	records int    // bytes of records on their way, of one connector
+	risk    string // why the kernel may end the process, and what helps; "": nothing is known
 }
 
 // planMemory divides what a process of some connectors may take. asked is what --memory says (0: nothing), contained the
-// limit of the container (0: none), heap what GOMEMLIMIT says (0: nothing). Only what was asked for can be too little: of a
-// container's limit short is true then, since the process may well get by.
-func planMemory(asked, contained, heap int64, connectors int) (m memory, short bool, err error) {
+// limit of the container (0: none), heap what GOMEMLIMIT says (0: nothing). Only what was asked for can be too little: with a
+// container's limit the process may well get by.
+func planMemory(asked, contained, heap int64, connectors int) (m memory, err error) {
 	connectors = max(connectors, 1)
 	least := leastMemory(connectors)
 	switch {
 	case asked > 0 && asked < least:
-		return m, false, fmt.Errorf("--memory %s is too little for %s: the least is %s. The program takes %s outside its heap, and of the heap %s and %s more for each connector; "+
+		return m, fmt.Errorf("--memory %s is too little for %s: the least is %s. The program takes %s outside its heap, and of the heap %s and %s more for each connector; "+
 			"many tables, rows of megabytes and large schema histories take more",
-			sizeText(asked), plural(connectors, "connector"), sizeText(least), sizeText(outsideHeap), sizeText(heapBase), sizeText(heapConnector))
+			exactText(asked), plural(connectors, "connector"), sizeText(least), sizeText(outsideHeap), sizeText(heapBase), sizeText(heapConnector))
 	case asked > 0:
 		m.total, m.source = asked, "--memory"
+		if contained > 0 && asked > contained {
+			m.risk = fmt.Sprintf("--memory is more than the container's limit of %s: the kernel may end the process; raise the limit, or leave the flag out to stay below it",
+				sizeText(contained))
+		}
 	case contained > 0:
 		// The kernel counts files that are read and sockets, too, and ends whoever goes beyond.
 		m.total, m.source = contained-contained/10, "the container's limit"
-		short = m.total < least
+		if m.total < least {
+			m.risk = fmt.Sprintf("the container's memory limit of %s is lower than what Tidemark needs: the kernel may end the process; raise the limit to %s at least",
+				sizeText(contained), sizeText(least*10/9))
+		}
 	default:
 		m.total, m.source = usualMemory+int64(connectors-1)*moreConnector, "the default"
 	}
@@ -143,7 +159,7 @@ func planMemory(asked, contained, heap int64, connectors int) (m memory, short b
 	// They are the only large thing that can wait. They are held once as they are made and once more as they are sent.
 	share := room / 5 / int64(connectors)
 	m.records = int(min(max(share, leastRecords), mostRecords))
-	return m, short, nil
+	return m, nil
 }
 
 // leastMemory is how little some connectors can work with.
@@ -166,13 +182,12 @@ func boundMemory(asked memorySize, connectors int, log *zap.Logger) (memory, err
 	if limit := debug.SetMemoryLimit(-1); os.Getenv("GOMEMLIMIT") != "" && limit != math.MaxInt64 {
 		heap = limit
 	}
-	m, short, err := planMemory(int64(asked), contained, heap, connectors)
+	m, err := planMemory(int64(asked), contained, heap, connectors)
 	if err != nil {
 		return m, err
 	}
-	if short {
-		log.Warn("the container's memory limit is lower than what Tidemark needs: it may be ended by the kernel; raise the limit",
-			zap.String("limit", sizeText(contained)), zap.String("least", sizeText(leastMemory(connectors)*10/9)))
+	if m.risk != "" {
+		log.Warn(m.risk)
 	}
 	if m.heap > 0 {
 		debug.SetMemoryLimit(m.heap)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io/fs"
+	"math"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -27,7 +28,7 @@ func TestParseSize(t *testing.T) {
 			t.Errorf("%q: %d, %v; want an error with %q", text, got, err, want)
 		}
 	}
-	for n, want := range map[int64]string{1: "1", 1 << 20: "1MiB", 1<<20 + 1: "2MiB", 2 << 30: "2GiB", 3 << 29: "1536MiB"} {
+	for n, want := range map[int64]string{1: "1", 1 << 20: "1MiB", 1<<20 + 1: "2MiB", 2 << 30: "2GiB", 3 << 29: "1536MiB", math.MaxInt64: "8796093022208MiB"} {
 		if got := sizeText(n); got != want {
 			t.Errorf("%d is written %s, want %s", n, got, want)
 		}
@@ -47,12 +48,13 @@ func TestPlanMemory(t *testing.T) {
 		"the least":                        {asked: 48 * mebi, connectors: 1, want: "48MiB from --memory, heap 27892122, records 5578424"},
 		"the container's limit":            {contained: 100 * mebi, connectors: 1, want: "90MiB from the container's limit, heap 69730304, records 8MiB"},
 		"what is asked for goes first":     {asked: 64 * mebi, contained: 512 * mebi, connectors: 1, want: "64MiB from --memory, heap 43830477, records 8MiB"},
+		"more than the container has":      {asked: 512 * mebi, contained: 256 * mebi, connectors: 1, want: "512MiB from --memory, heap 490104423, records 8MiB; --memory is more than the container's limit of 256MiB: the kernel may end the process; raise the limit, or leave the flag out to stay below it"},
 		"GOMEMLIMIT is left alone":         {asked: 256 * mebi, heap: 16 * mebi, connectors: 1, want: "256MiB from --memory, heap 0, records 3355443"},
 		"GOMEMLIMIT does not make it more": {asked: 48 * mebi, heap: gibi, connectors: 1, want: "48MiB from --memory, heap 0, records 5578424"},
-		"a small container":                {contained: 32 * mebi, connectors: 1, want: "29MiB from the container's limit, heap 8766096, records 1753219, short"},
-		"records have a least":             {contained: 400 * mebi, connectors: 100, want: "360MiB from the container's limit, heap 323MiB, records 1MiB, short"},
+		"a small container":                {contained: 32 * mebi, connectors: 1, want: "29MiB from the container's limit, heap 8766096, records 1753219; the container's memory limit of 32MiB is lower than what Tidemark needs: the kernel may end the process; raise the limit to 54MiB at least"},
+		"records have a least":             {contained: 400 * mebi, connectors: 100, want: "360MiB from the container's limit, heap 323MiB, records 1MiB; the container's memory limit of 400MiB is lower than what Tidemark needs: the kernel may end the process; raise the limit to 934MiB at least"},
 	} {
-		m, short, err := planMemory(c.asked, c.contained, c.heap, c.connectors)
+		m, err := planMemory(c.asked, c.contained, c.heap, c.connectors)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -64,8 +66,8 @@ func TestPlanMemory(t *testing.T) {
 			return fmt.Sprint(n)
 		}
 		got := fmt.Sprintf("%s from %s, heap %s, records %s", sizeText(m.total), m.source, size(m.heap), size(int64(m.records)))
-		if short {
-			got += ", short"
+		if m.risk != "" {
+			got += "; " + m.risk
 		}
 		if got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
@@ -77,9 +79,10 @@ func TestPlanMemory(t *testing.T) {
 		want       string
 	}{
 		{1, 1, "--memory 1 is too little for 1 connector: the least is 48MiB"},
+		{50_000_000, 1, "--memory 50000000 is too little for 1 connector: the least is 48MiB"}, // which is 48 MiB but for a little
 		{55 * mebi, 2, "--memory 55MiB is too little for 2 connectors: the least is 56MiB"},
 	} {
-		if m, _, err := planMemory(c.asked, gibi, 0, c.connectors); err == nil || !strings.Contains(err.Error(), c.want) {
+		if m, err := planMemory(c.asked, gibi, 0, c.connectors); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d: %+v, %v; want an error with %q", c.asked, m, err, c.want)
 		}
 	}

@@ -76,8 +76,9 @@ func newClient(cfg ClientConfig, more ...kgo.Opt) (*Client, error) {
 		kgo.MetadataMinAge(min(250*time.Millisecond, s.metadataAge)), // a new topic, a new leader: seen soon
 		kgo.WithHooks(newReachability(log, s.user)),
 
-		// The delivery promise. A record that fails would have to stop everything, so nothing fails that can still be
-		// written: no limit of tries or time, also when the topic is not there for a while.
+		// The delivery promise, here for offsets, definitions and the schema history: change events have a producer of our own.
+		// A record that fails would have to stop everything, so nothing fails that can still be written: no limit of tries
+		// or time, also when the topic is not there for a while.
 		kgo.RequiredAcks(kgo.AllISRAcks()),
 		kgo.UnknownTopicRetries(-1),
 		kgo.StopProducerOnDataLossDetected(),

@@ -26,16 +26,8 @@ func (s *stage) latency(t testing.TB, tool string, c cell, rate int) Result {
 
 	run := &paced{base: nextID(t, s, c.workload)}
 	run.stamps = make([]atomic.Int64, rate*s.options.Seconds+10_000)
-	received := make(chan struct{})
-	ctx, stop := context.WithCancel(context.Background())
-	defer func() {
-		stop()
-		<-received
-	}()
-	go func() {
-		defer close(received)
-		run.receive(ctx, consumer)
-	}()
+	stop := beside(func(ctx context.Context) { run.receive(ctx, consumer) })
+	defer stop()
 
 	// It streams when the first row has come through.
 	one := connect(t, s.mysql)
@@ -69,22 +61,41 @@ func (s *stage) latency(t testing.TB, tool string, c cell, rate int) Result {
 		t.Fatal(err)
 	}
 	to := sample{at: time.Now(), count: run.next.Load() - first, cpu: p.cpu(t)}
-	for deadline := time.Now().Add(patience); run.seen.Load() < run.next.Load(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d of %d records have come", run.seen.Load(), run.next.Load())
-		}
-	}
+	drained(t, &run.seen, &run.next)
 	result := Result{RSS: p.PeakRSS(t)}
 	result.rate(&workload{rows: 1, records: 1}, from, to)
 	p.Kill()
 	stop()
-	<-received
 	took := make([]time.Duration, 0, to.count)
 	for i := first; i < first+to.count; i++ {
 		took = append(took, time.Duration(run.took[i]))
 	}
 	result.P50, result.P99 = percentile(took, 0.50), percentile(took, 0.99)
 	return result
+}
+
+// beside runs f in a goroutine until what it returns is called, which waits for f's end and may be called again.
+func beside(f func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f(ctx)
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+// drained waits until all records that are written have come.
+func drained(t testing.TB, seen, written *atomic.Int64) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); seen.Load() < written.Load(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d records have come", seen.Load(), written.Load())
+		}
+	}
 }
 
 // percentile is the smallest value that at least this part of all does not exceed.

@@ -55,16 +55,8 @@ func (s *stage) pressed(t testing.TB, tool string, c cell) Result {
 	consumer := s.consumer(t, a)
 	defer consumer.Close()
 	var l load
-	received := make(chan struct{})
-	ctx, stop := context.WithCancel(context.Background())
-	defer func() {
-		stop()
-		<-received
-	}()
-	go func() {
-		defer close(received)
-		l.receive(ctx, consumer)
-	}()
+	stop := beside(func(ctx context.Context) { l.receive(ctx, consumer) })
+	defer stop()
 	connections := connectAll(t, s.mysql, writers)
 	for deadline := time.Now().Add(patience); l.seen.Load() == 0; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) || p.Ended() {
@@ -74,21 +66,13 @@ func (s *stage) pressed(t testing.TB, tool string, c cell) Result {
 			t.Fatal(err)
 		}
 	}
-	drained := func() {
-		t.Helper()
-		for deadline := time.Now().Add(patience); l.seen.Load() < l.written.Load(); time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%d of %d records have come", l.seen.Load(), l.written.Load())
-			}
-		}
-	}
 	half := time.Duration(s.options.Seconds) * time.Second / 2
 	before, begun := l.written.Load(), time.Now()
 	if err := l.write(connections, 0, half/2); err != nil {
 		t.Fatal(err)
 	}
 	most := float64(l.written.Load()-before) / time.Since(begun).Seconds()
-	drained()
+	drained(t, &l.seen, &l.written)
 
 	limit, by := most, fmt.Sprintf("what the server can write beside it, %.0f a second", most)
 	if all := s.report.results[line{"W2", c.format, c.compression, tool}]; len(all) > 0 {
@@ -108,12 +92,11 @@ func (s *stage) pressed(t testing.TB, tool string, c cell) Result {
 		t.Fatal(err)
 	}
 	to := sample{at: time.Now(), count: l.written.Load(), cpu: p.cpu(t)}
-	drained()
+	drained(t, &l.seen, &l.written)
 	result := Result{RSS: p.PeakRSS(t), Also: "80 % of " + by}
 	result.rate(&workload{rows: 1, records: 1}, from, to)
 	p.Kill()
 	stop()
-	<-received
 	var took []time.Duration
 	for _, r := range l.received {
 		if r.stamp.After(from.at) && r.stamp.Before(to.at) {

@@ -305,7 +305,7 @@ func (s *stage) versions(t testing.TB) string {
 				java = string(m[1])
 			}
 		}
-		folder := script(t, "connect")
+		folder := it.Image(t, "connect")
 		jar := func(prefix string) string {
 			found, _ := filepath.Glob(filepath.Join(folder, prefix+"-[0-9]*.jar"))
 			if len(found) == 0 {

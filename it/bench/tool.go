@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bytes"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -124,9 +123,9 @@ func (s *stage) debezium(t testing.TB, k *it.Connector, c cell, from position) f
 	k.Worker = k.Worker.With(it.Properties{"plugin.discovery": "only_scan", "listeners": "http://127.0.0.1:0"})
 	it.WriteOffsetFile(t, k.OffsetFile(), it.OffsetKey(k.Name, k.Prefix), from.offset())
 	worker, connector := k.Files(t)
-	classes := []string{filepath.Join(script(t, "connect"), "*")}
+	classes := []string{filepath.Join(it.Image(t, "connect"), "*")}
 	if c.format == "avro" {
-		classes = append(classes, script(t, "avro-java"))
+		classes = append(classes, it.Image(t, "avro-java"))
 	}
 	return func(t testing.TB) *process {
 		t.Helper()
@@ -150,24 +149,6 @@ func (s *stage) canal(t testing.TB, prefix string, c cell, from position) func(t
 		t.Helper()
 		return start(t, "canal", command...)
 	}
-}
-
-// script runs one of the scripts of it/images and returns the last line of its output.
-func script(t testing.TB, name string) string {
-	t.Helper()
-	mod, err := exec.Command("go", "env", "GOMOD").Output()
-	if err != nil {
-		t.Fatalf("go env GOMOD: %v", err)
-	}
-	cmd := exec.Command("./" + name)
-	cmd.Dir = filepath.Join(filepath.Dir(string(mod)), "it", "images")
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("it/images/%s: %v\n%s", name, err, said.String())
-	}
-	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	return lines[len(lines)-1]
 }
 
 // build builds the programs canal and floor into a folder and returns it.

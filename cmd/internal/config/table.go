@@ -28,7 +28,7 @@ const (
 const (
 	noSnapshot   = "No snapshot is taken in this build (see snapshot.mode)."
 	noSignal     = "No signal is read in this build (see signal.data.collection and signal.enabled.channels)."
-	noQueue      = "Nothing is polled and no queue stands between reader and producer; memory is bounded in bytes."
+	noQueue      = "Nothing is polled and no queue stands between reader and producer; memory is bounded in bytes (tidemark run --memory)."
 	noJDBC       = "There is no JDBC driver."
 	noMetrics    = "There are no JMX metrics."
 	noREST       = "This build has no REST interface."

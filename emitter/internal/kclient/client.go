@@ -8,17 +8,18 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Client is one franz-go client, set up for the delivery promise: idempotent, acks from all in-sync replicas, retries
-// and delivery time without limit, murmur2 of the key as partition ([Murmur2]), a byte-bounded buffer. So Produce
-// blocks while the buffer is full, and a record that fails has failed for good. Safe for concurrent use.
+// Client is one franz-go client with what package producer has to know to write over its connections. Safe for concurrent use.
 type Client struct {
+	// Kgo has a producer of its own, for all that is not change events. It is set up for the same promise: idempotent, acks
+	// from all in-sync replicas, retries and delivery time without limit, murmur2 of the key as partition ([Murmur2]), a
+	// byte-bounded buffer. So Produce blocks while the buffer is full, and a record that fails has failed for good.
 	Kgo *kgo.Client
 
 	// MaxRecordBytes is the largest batch in bytes and so, but for about 100 bytes of framing, the largest record: Java's
 	// max.request.size. A larger one fails at once with kerr.MessageTooLarge.
 	MaxRecordBytes int32
 
-	// BufferBytes is the bound of the producer's buffer: Java's buffer.memory.
+	// BufferBytes bounds the memory of records that are not acknowledged: Java's buffer.memory.
 	BufferBytes int
 
 	// Compressor packs record batches, as Java's compression.type says; nil: none.

@@ -51,21 +51,3 @@ func TestI7_KeysStayOnTheirPartition(t *testing.T) {
 		t.Errorf("empty key: partition %d, want %d", got, want)
 	}
 }
-
-func TestRecordsWithoutAKeyMoveOn(t *testing.T) {
-	p := Partitioner().ForTopic("t")
-	r := &kgo.Record{Value: make([]byte, 1000)}
-	count := make([]int, 3)
-	before, moves := 0, 0
-	for range 150 {
-		at := p.Partition(r, len(count))
-		if at != before {
-			moves++
-		}
-		before = at
-		count[at]++
-	}
-	if moves != 8 || count[0] == 0 || count[1] == 0 || count[2] == 0 {
-		t.Errorf("%d moves, %v records", moves, count)
-	}
-}

@@ -2,37 +2,30 @@ package kclient
 
 import "github.com/twmb/franz-go/pkg/kgo"
 
-// Partitioner is Java's default partitioner: the key's hash; records without a key stay on one partition until about
-// 16 KiB (Java's batch.size) have gone there, then move to the next. A record whose Partition is [Fixed] goes there.
+// Partitioner has records where Java's default partitioner has them, by the key's hash, but for those whose Partition is
+// [Fixed]. All that franz-go's producer writes has one of the two.
 func Partitioner() kgo.Partitioner { return partitioner{} }
 
 type partitioner struct{}
 
-func (partitioner) ForTopic(string) kgo.TopicPartitioner { return new(topicPartitioner) }
+func (p partitioner) ForTopic(string) kgo.TopicPartitioner { return p }
 
 // Fixed is the Partition that a record for partition n has before it is produced. Zero stands for none, as franz-go has it
 // in every record.
 func Fixed(n int32) int32 { return ^n }
 
-// topicPartitioner needs no lock: franz-go partitions the records of one topic one after the other.
-type topicPartitioner struct{ keyless Keyless }
+// RequiresConsistency keeps a record on its partition also while that partition has no leader (I7).
+func (partitioner) RequiresConsistency(*kgo.Record) bool { return true }
 
-// RequiresConsistency keeps a key on its partition also while that partition has no leader (I7).
-func (*topicPartitioner) RequiresConsistency(r *kgo.Record) bool {
-	return r.Key != nil || r.Partition < 0
-}
-
-func (t *topicPartitioner) Partition(r *kgo.Record, n int) int {
+func (partitioner) Partition(r *kgo.Record, n int) int {
 	if r.Partition < 0 {
 		return int(Fixed(r.Partition))
 	}
-	if r.Key != nil {
-		return Partition(r.Key, n)
-	}
-	return t.keyless.Partition(len(r.Value), n)
+	return Partition(r.Key, n)
 }
 
-// Keyless tells the partitions of a topic's records that have no key. It is for one goroutine.
+// Keyless tells the partitions of a topic's records that have no key, as Java's default partitioner: they stay on one until
+// about 16 KiB (Java's batch.size) have gone there, then move to the next. It is for one goroutine.
 type Keyless struct{ at, bytes int }
 
 // Partition is the partition of n for a record with a value of that many bytes.

@@ -192,7 +192,8 @@ func refusal(part *partition, cause error, result *kmsg.ProduceResponseTopicPart
 		}
 	}
 	if errors.Is(cause, kerr.OutOfOrderSequenceNumber) || errors.Is(cause, kerr.UnknownProducerID) {
-		r.Err = fmt.Errorf("partition %d has lost what it had acknowledged before this record: %w", part.number, cause)
+		r.Err = fmt.Errorf("partition %d has lost what it had acknowledged before this record, as by an unclean leader election; start again to go on with this record, "+
+			"or delete the stored offset and set an earlier start.position to write the lost ones once more: %w", part.number, cause)
 	}
 	whole, err := b.unpack()
 	if err != nil {

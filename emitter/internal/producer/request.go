@@ -7,8 +7,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Versions of produce requests: the first one with batches of format 2, the first one that is flexible, and the first one that
-// has ids in place of the names of topics, as its answers do.
+// Versions of produce requests: the first one that is flexible, and the first one that has ids in place of the names of topics,
+// as its answers do.
 const (
 	firstFlexible = 9
 	firstByID     = 13
