@@ -9,12 +9,12 @@ func (a *assembler) place(h header, start int64) bool {
 		a.start, a.next = start, start+size
 	case h.typ == evHeartbeat || h.typ == evHeartbeatV2 || h.end == 0 || h.flags&flagArtificial != 0:
 		a.start = a.next
-	case (h.typ == evFormat || h.typ == evPreviousGTIDs) && int64(h.end) < a.next:
+	case (h.typ == evFormat || h.typ == evPreviousGTIDs) && int64(h.end) <= a.next:
 		a.start = a.next // of the head of the file, which is sent again though the stream begins behind it
 	default:
 		from := a.next
-		if a.jumps && a.floor.File == a.file {
-			from = max(from, a.floor.Pos)
+		if a.below() && h.typ != evFormat && h.typ != evPreviousGTIDs && h.typ != evMariaGTIDList {
+			from = a.floor.Pos
 		}
 		due := from + size
 		gap := int64(h.end - uint32(due)) // modulo 2^32
@@ -27,6 +27,11 @@ func (a *assembler) place(h header, start int64) bool {
 		}
 	}
 	return true
+}
+
+// below says that the stream has not come to the floor yet, under which there is nothing but the head of the file.
+func (a *assembler) below() bool {
+	return a.jumps && a.floor.File == a.file && a.next < a.floor.Pos
 }
 
 func (a *assembler) newFormat(h header, body []byte) error {
@@ -84,7 +89,10 @@ func (a *assembler) heartbeat(h header, body []byte) (Event, error) {
 	if a.pending || a.statement || a.xa != nil || a.silent() || a.waits() || a.file == "" || file != a.file {
 		return nil, nil
 	}
-	if low {
+	switch {
+	case low && a.below(): // the server is leaving out what is done, and may be anywhere up to where the stream was resumed
+		pos = a.floor.Pos + floorSlack
+	case low:
 		pos = a.next + int64(uint32(pos)-uint32(a.next))
 		if pos-a.next >= 1<<31 { // behind us: nothing was left out
 			pos = a.next

@@ -67,7 +67,38 @@ func TestBeforeWaiting(t *testing.T) {
 	if !errors.Is(err, stop) {
 		t.Errorf("ended with %v", err)
 	}
-	if len(called) > 8 {
+	if len(called) < 7 || len(called) > 8 {
 		t.Errorf("called behind %v", called)
+	}
+	before := raw.read
+	r.BeforeWaiting(func(context.Context) error { return nil })
+	if _, err := r.Read(t.Context()); err != io.EOF || raw.read < before {
+		t.Errorf("after the error: %v, and %d events read, which were %d", err, raw.read, before)
+	}
+}
+
+// readAtOnce is a raw stream that is never waited for.
+type readAtOnce struct{ left int }
+
+func (s *readAtOnce) next(context.Context) ([]byte, int64, error) {
+	if s.left == 0 {
+		return nil, 0, io.EOF
+	}
+	s.left--
+	return heartbeatEvent(), -1, nil
+}
+
+func (s *readAtOnce) close() error { return nil }
+
+// Files are not waited for: what is kept back is called for now and then only.
+func TestBeforeWaitingForFiles(t *testing.T) {
+	r, err := newReader(Config{Captured: func(string, string) bool { return false }}, &readAtOnce{2*longWithout + 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	called := 0
+	r.BeforeWaiting(func(context.Context) error { called++; return nil })
+	if _, err := r.Read(t.Context()); err != io.EOF || called != 2 {
+		t.Errorf("%v, called %d times", err, called)
 	}
 }

@@ -193,9 +193,6 @@ func (d *AtLeastOnce) deliverable(ctx context.Context, records []Record, n int) 
 		}
 		// What cannot be written is refused before anything newer is handed over (I7).
 		if size > d.largest {
-			if i > 0 {
-				return i, nil
-			}
 			return 0, d.fail(refusal(r.Topic, r.Key, size, r.Offset.File, r.Offset.Pos, kerr.MessageTooLarge))
 		}
 		bytes += size

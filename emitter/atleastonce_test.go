@@ -19,6 +19,7 @@ import (
 
 	"github.com/tidemark-cdc/tidemark/binlog"
 	"github.com/tidemark-cdc/tidemark/emitter/internal/kclient"
+	"github.com/tidemark-cdc/tidemark/emitter/internal/producer"
 	"github.com/tidemark-cdc/tidemark/emitter/kafka"
 	"github.com/tidemark-cdc/tidemark/offset"
 )
@@ -121,17 +122,27 @@ func wantSafe(t *testing.T, d Delivery, pos int64) {
 // consume reads what the topic's partitions hold, by partition.
 func consume(t *testing.T, c *kfake.Cluster, records int) [2][]*kgo.Record {
 	t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics(testTopic))
+	got := consumed(t, c, records, testTopic)[testTopic]
+	return [2][]*kgo.Record{got[0], got[1]}
+}
+
+// consumed reads so many records of topics, by topic and partition.
+func consumed(t *testing.T, c *kfake.Cluster, records int, topics ...string) map[string]map[int32][]*kgo.Record {
+	t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics(topics...))
 	must(t, err)
 	defer cl.Close()
-	var got [2][]*kgo.Record
+	got := make(map[string]map[int32][]*kgo.Record)
+	for _, topic := range topics {
+		got[topic] = make(map[int32][]*kgo.Record)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	for n := 0; n < records; {
 		fetches := cl.PollFetches(ctx)
 		must(t, fetches.Err0())
 		fetches.EachRecord(func(r *kgo.Record) {
-			got[r.Partition] = append(got[r.Partition], r)
+			got[r.Topic][r.Partition] = append(got[r.Topic][r.Partition], r)
 			n++
 		})
 	}
@@ -204,27 +215,21 @@ func TestI1_I8_RecordsBesideTheData(t *testing.T) {
 	step(200, func(b *Batch) error { return em.SchemaChange(b, swap()) })
 	step(300, func(b *Batch) error { return em.Heartbeat(b, at(300)) })
 
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics(topics...))
-	must(t, err)
-	defer cl.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
 	count, headers := map[string]int{}, map[string]int{}
-	for n := 0; n < 6; {
-		fetches := cl.PollFetches(ctx)
-		must(t, fetches.Err0())
-		fetches.EachRecord(func(r *kgo.Record) {
-			n++
-			count[r.Topic]++
-			headers[r.Topic] += len(r.Headers)
-			want := int32(0)
-			if r.Topic == "p.transaction" {
-				want = int32(kclient.Partition(r.Key, 3))
+	for topic, partitions := range consumed(t, c, 6, topics...) {
+		for partition, records := range partitions {
+			for _, r := range records {
+				count[topic]++
+				headers[topic] += len(r.Headers)
+				want := int32(0)
+				if topic == "p.transaction" {
+					want = int32(kclient.Partition(r.Key, 3))
+				}
+				if partition != want {
+					t.Errorf("%s: partition %d, want %d", topic, partition, want)
+				}
 			}
-			if r.Partition != want {
-				t.Errorf("%s: partition %d, want %d", r.Topic, r.Partition, want)
-			}
-		})
+		}
 	}
 	if want := map[string]int{"p": 3, "p.transaction": 2, "__debezium-heartbeat.p": 1}; !maps.Equal(count, want) {
 		t.Errorf("records %v", count)
@@ -301,11 +306,7 @@ func TestDeliveryWritesWhatItIsGiven(t *testing.T) {
 		if i%5 == 4 {
 			headers = fmt.Sprintf("[{%s %s} {a 1}]", newKeyHeader, value[:1])
 		}
-		var texts []string
-		for _, h := range r.Headers {
-			texts = append(texts, fmt.Sprintf("{%s %s}", h.Key, h.Value))
-		}
-		if s := "[" + strings.Join(texts, " ") + "]"; s != headers || string(r.Key) != string(keyFor(p, i%3)) {
+		if s := headerTexts(r); s != headers || string(r.Key) != string(keyFor(p, i%3)) {
 			t.Fatalf("record %d has key %s and headers %s, want %s and %s", i, r.Key, s, keyFor(p, i%3), headers)
 		}
 	}
@@ -402,7 +403,7 @@ func TestI7_FirstFailureEndsAll(t *testing.T) {
 	}
 }
 
-// TestI7_OversizedRecord is refused before franz-go sees it, so that nothing newer, also of the same Deliver, is written.
+// TestI7_OversizedRecord is refused before the producer has it, so that nothing newer, also of the same Deliver, is written.
 func TestI7_OversizedRecord(t *testing.T) {
 	c := cluster(t)
 	d := delivery(t, c, DeliveryConfig{}, "max.request.size", "20000")
@@ -411,6 +412,9 @@ func TestI7_OversizedRecord(t *testing.T) {
 	add(t, d, keyFor(0, 0), strings.Repeat("x", 20000), 2)
 	add(t, d, keyFor(0, 0), "newer", 3)
 	err := d.Deliver(t.Context())
+	if d.producer.Context().Err() == nil {
+		t.Error("the producer goes on")
+	}
 	if !errors.Is(err, kerr.MessageTooLarge) || !strings.Contains(err.Error(), "max.request.size") ||
 		!strings.Contains(err.Error(), "max.message.bytes") || !strings.Contains(err.Error(), testTopic) {
 		t.Fatalf("%v", err)
@@ -467,6 +471,166 @@ func TestBatchLargerThanMemory(t *testing.T) {
 	}
 	flush(t, d)
 	wantSafe(t, d, 3)
+	if n := cap(d.batch.mem); n > 2*batchBytes {
+		t.Errorf("%d bytes are kept", n)
+	}
+}
+
+// TestLargeRecordsGoOneByOne when they are of one batch, or all of them would be in memory at once.
+func TestLargeRecordsGoOneByOne(t *testing.T) {
+	c := cluster(t)
+	release := hold(c, 0)
+	defer release()
+	d := delivery(t, c, DeliveryConfig{MaxBytes: 1 << 20}, "max.request.size", "8000000")
+	b, err := d.Batch(t.Context())
+	must(t, err)
+	for i := range int64(3) {
+		b.Records = append(b.Records, Record{Topic: testTopic, Key: keyFor(0, 0), Value: make([]byte, 3<<20), Offset: at(i + 1)})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := d.Deliver(ctx); !errors.Is(err, context.DeadlineExceeded) || d.Unacked() != 1 {
+		t.Errorf("%v, %d records are handed over", err, d.Unacked())
+	}
+	release()
+	flush(t, d)
+	wantSafe(t, d, 3)
+}
+
+// TestBounds that the properties of the producer set.
+func TestBounds(t *testing.T) {
+	c := cluster(t)
+	for _, tt := range []struct {
+		bytes           int
+		buffer, request string
+		memory, record  int
+	}{
+		{0, "1073741824", "5000", defaultMaxBytes, 5000},
+		{8 << 20, "1048576", "5000", 1 << 19, 5000},
+		{1 << 20, "33554432", "5000", 1 << 20, 5000},
+		{1 << 20, "1048576", "5000000", 1 << 19, 1 << 20},
+	} {
+		d := delivery(t, c, DeliveryConfig{MaxBytes: tt.bytes}, "buffer.memory", tt.buffer, "max.request.size", tt.request)
+		if d.cfg.MaxBytes != tt.memory || d.largest != tt.record {
+			t.Errorf("%+v: %d bytes in memory, %d of a record", tt, d.cfg.MaxBytes, d.largest)
+		}
+	}
+}
+
+// TestI1_I2_OffsetsOfABatch hands a batch over in pieces: behind each holds the offset of its last record, or of the newest
+// boundary behind that, and those of an older batch are forgotten.
+func TestI1_I2_OffsetsOfABatch(t *testing.T) {
+	c := cluster(t)
+	d := delivery(t, c, DeliveryConfig{Window: 1})
+	for _, batch := range []struct {
+		records    []int64
+		boundaries map[int64][]int64 // behind a record
+		want       []int64
+	}{
+		{[]int64{10, 20, 30, 40, 50, 60}, map[int64][]int64{20: {21, 25}, 40: {45}, 60: {61, 69}}, []int64{10, 25, 30, 45, 50, 69}},
+		{[]int64{110, 120, 130}, nil, []int64{110, 120, 130}},
+	} {
+		for _, pos := range batch.records {
+			add(t, d, keyFor(0, 0), "x", pos)
+			for _, boundary := range batch.boundaries[pos] {
+				must(t, d.Boundary(t.Context(), at(boundary)))
+			}
+		}
+		if len(d.edges) != len(batch.boundaries) {
+			t.Errorf("%d edges are kept", len(d.edges))
+		}
+		for i, want := range batch.want {
+			release := hold(c, 0)
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+			if err := d.Deliver(ctx); i < len(batch.records)-1 && !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%v", err)
+			}
+			cancel()
+			release()
+			wantSafe(t, d, want)
+		}
+	}
+}
+
+// TestRecordsGoToTheirTopic with their own headers, though both are looked up only when they change. A topic is ensured once.
+func TestRecordsGoToTheirTopic(t *testing.T) {
+	topics := []string{"a", "b"}
+	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, topics...))
+	must(t, err)
+	t.Cleanup(c.Close)
+	asked := map[string]int{}
+	d := delivery(t, c, DeliveryConfig{Topics: topicsFunc(func(topic string) error { asked[topic]++; return nil })})
+	shared := [][]Header{{{"h", []byte("0")}}, {{"h", []byte("1")}}, nil}
+	const n = 200
+	for i := range n {
+		b, err := d.Batch(t.Context())
+		must(t, err)
+		r := Record{Topic: topics[i/3%2], Value: fmt.Append(nil, i), Headers: shared[i/5%3], Offset: at(int64(i))}
+		if i > n/2 { // at the same place in memory in each batch
+			b.headers = append(b.headers, Header{"h", r.Value})
+			r.Headers, r.moved = b.headers[len(b.headers)-1:], true
+		}
+		b.Records = append(b.Records, r)
+		if i > n/2 || i%20 == 0 {
+			must(t, d.Deliver(t.Context()))
+		}
+	}
+	flush(t, d)
+	got := consumed(t, c, n, topics...)
+	for i := range n {
+		topic, header := topics[i/3%2], "[]"
+		if k := i / 5 % 3; i > n/2 {
+			header = fmt.Sprintf("[{h %d}]", i)
+		} else if k < 2 {
+			header = fmt.Sprintf("[{h %d}]", k)
+		}
+		r := got[topic][0][0]
+		got[topic][0] = got[topic][0][1:]
+		if string(r.Value) != fmt.Sprint(i) || headerTexts(r) != header {
+			t.Fatalf("record %d of %s is %s with %s, want %s", i, topic, r.Value, headerTexts(r), header)
+		}
+	}
+	if asked["a"] != 1 || asked["b"] != 1 {
+		t.Errorf("ensured %v", asked)
+	}
+}
+
+// headerTexts are the headers of a record in one text.
+func headerTexts(r *kgo.Record) string {
+	var texts []string
+	for _, h := range r.Headers {
+		texts = append(texts, fmt.Sprintf("{%s %s}", h.Key, h.Value))
+	}
+	return "[" + strings.Join(texts, " ") + "]"
+}
+
+// TestMerge makes one context for all calls with one, and leaves nothing behind in the others.
+func TestMerge(t *testing.T) {
+	d := delivery(t, cluster(t), DeliveryConfig{})
+	first := d.merge(t.Context())
+	if d.merge(t.Context()) != first {
+		t.Error("made anew")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	second := d.merge(ctx)
+	if first.Err() == nil || second.Err() != nil {
+		t.Errorf("%v, %v", first.Err(), second.Err())
+	}
+	d.Close()
+	<-second.Done()
+	if err := context.Cause(second); err != ErrClosed {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestI1_WrongAcknowledgementsEndTheDelivery since nothing that the tracker says can be trusted then.
+func TestI1_WrongAcknowledgementsEndTheDelivery(t *testing.T) {
+	d := delivery(t, cluster(t), DeliveryConfig{})
+	d.acknowledge([]producer.Part{{Group: 0, Count: 1}})
+	if err := d.Err(); err == nil || !strings.Contains(err.Error(), "acknowledgement") {
+		t.Errorf("%v", err)
+	}
 }
 
 // TestDeliverGoesOn where it was when its context ended while the window was full.

@@ -110,6 +110,28 @@ func TestSentNeedsRoom(t *testing.T) {
 	tr.Sent(57, at(2))
 }
 
+// The ring has a place for each group of a full window, wherever the oldest record lies in its group.
+func TestI1_FullWindow(t *testing.T) {
+	for _, window := range []int{1, 2, 31, 32, 33, 63, 64, 1024, 5000, 1 << 15} {
+		tr := NewTracker(window)
+		acked(t, tr, sent(t, tr, 1))
+		var groups []uint64
+		for i := range window {
+			groups = append(groups, sent(t, tr, 2+i))
+		}
+		first := 0 // records of the oldest group
+		for first < len(groups) && groups[first] == groups[0] {
+			acked(t, tr, groups[first])
+			first++
+		}
+		wantSafe(t, tr, 1+first)
+		for _, group := range groups[first:] {
+			acked(t, tr, group)
+		}
+		wantSafe(t, tr, 1+window)
+	}
+}
+
 func TestI8_BoundariesMoveTheOffset(t *testing.T) {
 	tr := NewTracker(10)
 	tr.Boundary(at(1))

@@ -26,7 +26,10 @@ func TestI5_DirectStart(t *testing.T) {
 		"another source, not the next":        {set: own + ":1-7", info: gtid(other + ":2")},
 		"no GTID":                             {set: own + ":1-7", info: "BEGIN"},
 		"an anonymous transaction":            {set: own + ":1-7", info: gtid("ANONYMOUS")},
+		"the end of the file":                 {set: own + ":1-7", pos: 900, change: func(_ *offset.Offset, f *fake) { f.events[900] = false }},
 		"no event begins there":               {set: own + ":1-7", info: gtid(own + ":8"), pos: 401},
+		"a server without a uuid":             {set: own + ":1-7", info: gtid(own + ":8"), change: func(o *offset.Offset, f *fake) { o.Side.Server, f.vars["server_uuid"] = "", "" }},
+		"before anything was read":            {set: own + ":1-7", info: gtid(own + ":8"), change: func(o *offset.Offset, _ *fake) { o.ServerID = 0 }},
 		"another server":                      {set: own + ":1-7", info: gtid(own + ":8"), change: func(o *offset.Offset, _ *fake) { o.Side.Server = other }},
 		"somebody else's offset":              {set: own + ":1-7", info: gtid(own + ":8"), change: func(o *offset.Offset, _ *fake) { o.Side = nil }},
 		"inside a transaction":                {set: own + ":1-7", info: gtid(own + ":8"), change: func(o *offset.Offset, _ *fake) { o.Event = 3 }},
@@ -41,7 +44,7 @@ func TestI5_DirectStart(t *testing.T) {
 			}
 			f := newFake()
 			f.infos = map[int64]string{400: c.info}
-			start := offset.Offset{File: "mysql-bin.000003", Pos: 400, GTIDs: set, Side: &offset.Side{Server: own}}
+			start := offset.Offset{File: "mysql-bin.000003", Pos: 400, GTIDs: set, ServerID: 1, Side: &offset.Side{Server: own}}
 			if c.pos != 0 {
 				start.Pos = c.pos
 			}

@@ -202,7 +202,9 @@ func (h *handler) HandleQuery(query string) (*mysql.Result, error) {
 	case is("SHOW BINLOG EVENTS IN"):
 		var pos int64
 		fmt.Sscanf(query[strings.Index(query, "FROM"):], "FROM %d", &pos)
-		if !f.events[pos] {
+		if at, ok := f.events[pos]; ok && !at { // the end of the file
+			return table([]string{"Log_name", "Pos", "Event_type", "Info"}, nil)
+		} else if !at {
 			return nil, mysql.NewError(1220, "Error reading Log_event")
 		}
 		return table([]string{"Log_name", "Pos", "Event_type", "Info"}, [][]any{{"mysql-bin.000003", pos, "Query", f.infos[pos]}})

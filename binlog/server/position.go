@@ -18,7 +18,8 @@ type Log struct {
 	Size int64 // bytes, so far
 }
 
-// Position returns where the server's binlog stands now. File, position and GTIDs are of one moment.
+// Position returns where the server's binlog stands now. Transactions that are written but not committed yet lie before the
+// position, and are not among the GTIDs.
 func (c *Conn) Position(ctx context.Context) (Position, error) {
 	res, err := c.queryEither(ctx, "SHOW BINARY LOG STATUS", "SHOW MASTER STATUS")
 	if err != nil {

@@ -37,9 +37,10 @@ type Output struct {
 	// Later leaves it to others to hand over what is appended ([emitter.Delivery.Deliver]), before they wait for the next event.
 	Later bool
 
-	beat time.Time   // of the last heartbeat
-	due  atomic.Bool // the next heartbeat is; set by a timer, so that no event has to read the clock
-	set  bool        // the timer is
+	beat time.Time // of the last heartbeat
+	// due says that the next heartbeat is. A timer sets it, so that no event has to read the clock; it holds nothing else, for it
+	// may outlive the delivery by hours. Nil before the first event.
+	due *atomic.Bool
 }
 
 // Event encodes and delivers the records of an event and announces its boundary.
@@ -208,8 +209,8 @@ func (o *Output) heartbeatDue() bool {
 	if o.Heartbeat <= 0 {
 		return false
 	}
-	if !o.set { // the first time
-		o.set = true
+	if o.due == nil {
+		o.due = new(atomic.Bool)
 		o.wait(o.Heartbeat - time.Since(o.beat))
 	}
 	return o.due.Load()
@@ -217,9 +218,10 @@ func (o *Output) heartbeatDue() bool {
 
 // wait has the next heartbeat be due after d. A timer that is left at the end tells nobody, once.
 func (o *Output) wait(d time.Duration) {
-	o.due.Store(d <= 0)
+	due := o.due
+	due.Store(d <= 0)
 	if d > 0 {
-		time.AfterFunc(d, func() { o.due.Store(true) })
+		time.AfterFunc(d, func() { due.Store(true) })
 	}
 }
 

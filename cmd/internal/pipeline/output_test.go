@@ -3,10 +3,12 @@ package pipeline
 import (
 	"context"
 	"encoding/binary"
+	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/tidemark-cdc/tidemark/binlog"
 	"github.com/tidemark-cdc/tidemark/emitter"
@@ -143,5 +145,25 @@ func TestHeartbeats(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The timer of the next heartbeat, which may be hours away, does not keep a delivery and its memory when the stream has ended.
+func TestHeartbeatKeepsNoDelivery(t *testing.T) {
+	delivery := func() weak.Pointer[instant] {
+		em, err := emitter.New(emitter.Config{Prefix: "p"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := newInstant()
+		out := &Output{Emitter: em, Delivery: d, Heartbeat: time.Hour, beat: time.Now()}
+		if err := out.Event(t.Context(), &binlog.Boundary{Offset: at(4)}); err != nil {
+			t.Fatal(err)
+		}
+		return weak.Make(d)
+	}()
+	runtime.GC()
+	if delivery.Value() != nil {
+		t.Error("it is kept")
 	}
 }

@@ -90,6 +90,7 @@ func (b *batch) plain(room []byte) []byte {
 	if len(b.pieces) == 1 {
 		return b.pieces[0]
 	}
+	room = slices.Grow(room, b.size)
 	for _, p := range b.pieces {
 		room = append(room, p...)
 	}

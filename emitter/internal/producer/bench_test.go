@@ -13,19 +13,7 @@ import (
 func swallow(c *kfake.Cluster) {
 	c.ControlKey(int16(kmsg.Produce), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
-		req := kreq.(*kmsg.ProduceRequest)
-		resp := req.ResponseKind().(*kmsg.ProduceResponse)
-		for _, t := range req.Topics {
-			answer := kmsg.NewProduceResponseTopic()
-			answer.Topic, answer.TopicID = t.Topic, t.TopicID
-			for _, p := range t.Partitions {
-				partition := kmsg.NewProduceResponseTopicPartition()
-				partition.Partition = p.Partition
-				answer.Partitions = append(answer.Partitions, partition)
-			}
-			resp.Topics = append(resp.Topics, answer)
-		}
-		return resp, nil, true
+		return acknowledgement(kreq), nil, true
 	})
 }
 

@@ -15,6 +15,8 @@ const (
 	requestBytes = 1 << 20
 	// mostRequests may be under way to one broker.
 	mostRequests = 5
+	// mostRoom is how many bytes are kept for batches to come.
+	mostRoom = 2 * requestBytes
 )
 
 // broker is a leader of partitions, and the goroutine that sends their batches. The producer's lock guards it.
@@ -26,7 +28,7 @@ type broker struct {
 	stirred  bool         // is among the producer's woken ones
 	bell     chan struct{}
 	plain    []byte       // of the goroutine: room for the records of a batch …
-	packing  bytes.Buffer // … and for them compressed
+	packing  bytes.Buffer // … and for them compressed; not of those with a large record
 }
 
 // broker finds the broker with a number, or begins with it.
@@ -101,7 +103,7 @@ func (b *broker) take() (taken []sending, wait time.Duration) {
 		return nil, 0
 	}
 	linger := p.cfg.Client.Linger
-	if p.flushing > 0 || p.memory.used >= p.memory.limit {
+	if p.flushing > 0 || p.full {
 		linger = 0
 	}
 	var now time.Time
@@ -168,8 +170,11 @@ func (b *broker) seal(batch *batch) {
 			batch.head.codec = int8(codec)
 			batch.replace(packed)
 		}
-		if len(batch.pieces) != 1 {
+		if len(batch.pieces) != 1 && cap(plain) <= mostRoom {
 			b.plain = plain
+		}
+		if b.packing.Cap() > mostRoom {
+			b.packing = bytes.Buffer{}
 		}
 	}
 	batch.head.producer, batch.head.epoch = b.p.id, b.p.epoch

@@ -6,14 +6,16 @@ type memory struct {
 	used  int // by batches
 	kept  int // for batches to come
 	free  [classes][][]byte
-	spare []*batch // have no pieces
+	spare []*batch // have no pieces …
+	parts int      // … but room for so many parts
 }
 
 const (
 	smallest = 1 << 10 // of the pieces; each next size is four times as large
 	classes  = 4       // up to 64 KiB
 
-	mostSpare = 256 // batches
+	mostSpare = 256     // batches
+	mostParts = 1 << 16 // of all of them, 3 MiB
 )
 
 func sizeOf(class int) int { return smallest << (2 * class) }
@@ -35,6 +37,7 @@ func (m *memory) batch() *batch {
 	if last := len(m.spare) - 1; last >= 0 {
 		b := m.spare[last]
 		m.spare = m.spare[:last]
+		m.parts -= cap(b.parts)
 		return b
 	}
 	return &batch{}
@@ -43,8 +46,9 @@ func (m *memory) batch() *batch {
 // release takes back a batch that is done with.
 func (m *memory) release(b *batch) {
 	m.clear(b)
-	if len(m.spare) < mostSpare {
+	if len(m.spare) < mostSpare && m.parts+cap(b.parts) <= mostParts {
 		*b = batch{pieces: b.pieces, parts: b.parts[:0]}
+		m.parts += cap(b.parts)
 		m.spare = append(m.spare, b)
 	}
 }

@@ -95,10 +95,5 @@ func randomFaults(t *testing.T, seed uint64) {
 			must(t, c.MoveTopicPartition(topic.name, int32(choice.IntN(len(topic.partitions))), int32(choice.IntN(3))))
 		}
 	}
-	r.settled(t)
-	for _, topic := range all {
-		for i, part := range topic.partitions {
-			holds(t, c, topic.name, i, r.next[part])
-		}
-	}
+	r.arrived(t, c, all...)
 }

@@ -68,7 +68,7 @@ func TestBatchesAreThoseOfFranzGo(t *testing.T) {
 	c := cluster(t, 1)
 	got := capture(c)
 	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ProducerBatchCompression(kgo.NoCompression()),
-		kgo.ProducerLinger(time.Minute))
+		kgo.ManualFlushing())
 	must(t, err)
 	defer cl.Close()
 	records := samples()
@@ -213,8 +213,10 @@ func TestPartsOfHalves(t *testing.T) {
 		m := &memory{limit: plenty}
 		b := m.batch()
 		for i, group := range groups {
-			b.add(m, &Record{Value: []byte{byte(i)}, Headers: NoHeaders, Group: group}, int64(i))
+			b.add(m, &Record{Value: []byte{byte(i)}, Headers: NoHeaders, Group: group}, int64(1000+i))
 		}
+		since := time.Unix(1, 0)
+		b.since, b.attempts = since, 3
 		rest, err := b.split(m)
 		must(t, err)
 		var got []uint64
@@ -222,6 +224,9 @@ func TestPartsOfHalves(t *testing.T) {
 			n := 0
 			for _, part := range half.parts {
 				n += part.Count
+				if part.Count < 1 {
+					t.Errorf("%v: a part of no record", groups)
+				}
 				for range part.Count {
 					got = append(got, part.Group)
 				}
@@ -233,7 +238,10 @@ func TestPartsOfHalves(t *testing.T) {
 		if fmt.Sprint(got) != fmt.Sprint(groups) {
 			t.Errorf("%v are now %v", groups, got)
 		}
-		if b.head.last != int64(len(groups)/2-1) || rest.head.last != int64(len(groups)-1) || rest.head.first != 0 {
+		if b.since != since || b.attempts != 3 {
+			t.Errorf("since %v, tried %d times", b.since, b.attempts)
+		}
+		if b.head.last != int64(1000+len(groups)/2-1) || rest.head.last != int64(1000+len(groups)-1) || rest.head.first != 1000 {
 			t.Errorf("times to %d and %d", b.head.last, rest.head.last)
 		}
 	}

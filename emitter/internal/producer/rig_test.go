@@ -27,7 +27,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const (
 	topicName = "p.db.t"
 	patience  = 60 * time.Second // so long that only a hang takes longer
+	plenty    = 16 << 20         // of memory
 )
+
+var produce = []kmsg.Key{kmsg.Produce}
 
 func must(t testing.TB, err error) {
 	t.Helper()
@@ -98,6 +101,14 @@ func newRig(t testing.TB, c *kfake.Cluster, maxBytes int, properties ...string) 
 	return r
 }
 
+// begin is a cluster, a producer with plenty of memory and the cluster's topic.
+func begin(t testing.TB, brokers int, properties ...string) (*kfake.Cluster, *rig, *Topic) {
+	t.Helper()
+	c := cluster(t, brokers)
+	r := newRig(t, c, plenty, properties...)
+	return c, r, r.topic(t, topicName)
+}
+
 func limited(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
@@ -120,6 +131,13 @@ func (r *rig) send(t testing.TB, topic *Topic, partition, n int, size int) {
 		r.append(topic, partition, size)
 	}
 	r.End()
+}
+
+// sendBoth sends three records to each of the first two partitions.
+func (r *rig) sendBoth(t testing.TB, topic *Topic) {
+	t.Helper()
+	r.send(t, topic, 0, 3, 10)
+	r.send(t, topic, 1, 3, 10)
 }
 
 // append is to be called between Begin and End.
@@ -166,8 +184,8 @@ func (r *rig) settled(t testing.TB) {
 	}
 	r.Producer.mu.Lock()
 	defer r.Producer.mu.Unlock()
-	if r.memory.used != 0 || r.pending != 0 {
-		t.Errorf("%d bytes of %d batches are left", r.memory.used, r.pending)
+	if r.memory.used != 0 || r.pending != 0 || r.flushing != 0 {
+		t.Errorf("%d bytes of %d batches are left, and %d callers of Flush", r.memory.used, r.pending, r.flushing)
 	}
 	kept := 0
 	for class, pieces := range r.memory.free {
@@ -185,6 +203,17 @@ func (r *rig) settled(t testing.TB) {
 	}
 	if kept != r.memory.kept {
 		t.Errorf("%d bytes are kept, said are %d", kept, r.memory.kept)
+	}
+}
+
+// arrived checks that topics hold all that was sent to them, and that nothing else is left of it.
+func (r *rig) arrived(t testing.TB, c *kfake.Cluster, topics ...*Topic) {
+	t.Helper()
+	r.settled(t)
+	for _, topic := range topics {
+		for i, part := range topic.partitions {
+			holds(t, c, topic.name, i, r.next[part])
+		}
 	}
 }
 
@@ -360,6 +389,23 @@ func hold(c *kfake.Cluster, node int32) (release func()) {
 		return nil, nil, false
 	})
 	return sync.OnceFunc(func() { close(wait) })
+}
+
+// acknowledgement is the answer to a produce request of which everything is taken.
+func acknowledgement(kreq kmsg.Request) *kmsg.ProduceResponse {
+	req := kreq.(*kmsg.ProduceRequest)
+	resp := req.ResponseKind().(*kmsg.ProduceResponse)
+	for _, t := range req.Topics {
+		answer := kmsg.NewProduceResponseTopic()
+		answer.Topic, answer.TopicID = t.Topic, t.TopicID
+		for _, p := range t.Partitions {
+			partition := kmsg.NewProduceResponseTopicPartition()
+			partition.Partition = p.Partition
+			answer.Partitions = append(answer.Partitions, partition)
+		}
+		resp.Topics = append(resp.Topics, answer)
+	}
+	return resp
 }
 
 // eventually waits for what goroutines bring about.
