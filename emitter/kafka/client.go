@@ -22,6 +22,9 @@ import (
 // maxBufferedRecords bounds the records of a client beside their bytes: a small record costs more than its bytes.
 const maxBufferedRecords = 50_000
 
+// What brokers are told of the program.
+const softwareName, softwareVersion = "tidemark", "1"
+
 // ClientConfig says how to connect to a cluster.
 type ClientConfig struct {
 	// Properties are those of Java's producer by name; bootstrap.servers is required. Passwords may be in them, so they
@@ -66,15 +69,21 @@ func newClient(cfg ClientConfig, more ...kgo.Opt) (*Client, error) {
 	if id == "" {
 		id = "tidemark"
 	}
-	opts := []kgo.Opt{
-		kgo.SeedBrokers(s.servers...),
+	dial := s.dialer(cfg.Dial)
+	connection := []kgo.Opt{
 		kgo.ClientID(id),
-		kgo.SoftwareNameAndVersion("tidemark", "1"),
-		kgo.Dialer(s.dialer(cfg.Dial)),
+		kgo.SoftwareNameAndVersion(softwareName, softwareVersion),
+		kgo.WithHooks(newReachability(log, s.user)),
+	}
+	if s.security.sasl != nil {
+		connection = append(connection, kgo.SASL(s.security.sasl))
+	}
+	opts := append(connection[:len(connection):len(connection)],
+		kgo.SeedBrokers(s.servers...),
+		kgo.Dialer(dial),
 		kgo.ConnIdleTimeout(s.idle),
 		kgo.MetadataMaxAge(s.metadataAge),
 		kgo.MetadataMinAge(min(250*time.Millisecond, s.metadataAge)), // a new topic, a new leader: seen soon
-		kgo.WithHooks(newReachability(log, s.user)),
 
 		// The delivery promise, here for offsets, definitions and the schema history: change events have a producer of our own.
 		// A record that fails would have to stop everything, so nothing fails that can still be written: no limit of tries
@@ -91,10 +100,7 @@ func newClient(cfg ClientConfig, more ...kgo.Opt) (*Client, error) {
 		kgo.MaxBufferedBytes(s.bufferBytes),
 		kgo.MaxBufferedRecords(maxBufferedRecords),
 		kgo.ProduceRequestTimeout(s.produce),
-	}
-	if s.security.sasl != nil {
-		opts = append(opts, kgo.SASL(s.security.sasl))
-	}
+	)
 	cl, err := kgo.NewClient(append(opts, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("making the Kafka client: %w", err)
@@ -106,8 +112,8 @@ func newClient(cfg ClientConfig, more ...kgo.Opt) (*Client, error) {
 	}
 	return &Client{
 		inner: kclient.Client{
-			Kgo: cl, MaxRecordBytes: s.maxRequest, BufferBytes: s.bufferBytes, Compressor: compressor, Linger: s.linger,
-			Timeout: s.produce, MetadataAge: s.metadataAge, Transient: Transient,
+			Kgo: cl, ID: id, MaxRecordBytes: s.maxRequest, BufferBytes: s.bufferBytes, Compressor: compressor, Linger: s.linger,
+			Timeout: s.produce, Idle: s.idle, MetadataAge: s.metadataAge, Transient: Transient, Connect: connector(cl, dial, connection),
 		},
 		admin: kadm.NewClient(cl),
 		user:  s.user,

@@ -293,8 +293,10 @@ func (p *jaasParser) word() (string, error) {
 	return "", errors.New("a quoted text does not end")
 }
 
+type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
+
 // dialer dials with a time limit and, if need be, TLS.
-func (s *settings) dialer(dial func(ctx context.Context, network, address string) (net.Conn, error)) func(ctx context.Context, network, address string) (net.Conn, error) {
+func (s *settings) dialer(dial dialFunc) dialFunc {
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
 	}

@@ -3,17 +3,22 @@
 package kclient
 
 import (
+	"context"
+	"net"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Client is one franz-go client with what package producer has to know to write over its connections. Safe for concurrent use.
+// Client is one franz-go client with what package producer has to know to write to the same cluster. Safe for concurrent use.
 type Client struct {
 	// Kgo has a producer of its own, for all that is not change events. It is set up for the same promise: idempotent, acks
 	// from all in-sync replicas, retries and delivery time without limit, murmur2 of the key as partition ([Murmur2]), a
 	// byte-bounded buffer. So Produce blocks while the buffer is full, and a record that fails has failed for good.
 	Kgo *kgo.Client
+
+	// ID is the client's name: Java's client.id.
+	ID string
 
 	// MaxRecordBytes is the largest batch in bytes and so, but for about 100 bytes of framing, the largest record: Java's
 	// max.request.size. A larger one fails at once with kerr.MessageTooLarge.
@@ -31,9 +36,22 @@ type Client struct {
 	// Timeout is how long a broker waits for its replicas: Java's request.timeout.ms.
 	Timeout time.Duration
 
+	// Idle is how long a connection may be without use: Java's connections.max.idle.ms.
+	Idle time.Duration
+
 	// MetadataAge is how old what is known of topics may become: Java's metadata.max.age.ms.
 	MetadataAge time.Duration
 
 	// Transient says whether waiting can heal an error of the cluster or of the connection to it.
 	Transient func(error) bool
+
+	// Connect makes a connection to the broker at an address, which is the caller's then. The error is kgo.ErrClientClosed
+	// when the client has ended.
+	Connect func(ctx context.Context, address string) (*Connection, error)
+}
+
+// Connection is a connection to a broker that takes requests: TLS and login are done.
+type Connection struct {
+	net.Conn
+	Produce int16 // the highest version of produce requests that the broker takes; -1: it takes none
 }

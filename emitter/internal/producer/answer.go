@@ -42,6 +42,9 @@ func (p *Producer) answered(b *broker, taken []sending, answer *kmsg.ProduceResp
 
 	p.mu.Lock()
 	b.requests--
+	if answer != nil && answer.ThrottleMillis > 0 {
+		b.until = time.Now().Add(time.Duration(answer.ThrottleMillis) * time.Millisecond)
+	}
 	var done []*batch
 	var refused error
 	stale := false
@@ -105,7 +108,6 @@ type partitionKey struct {
 // settle gives back the memory of batches that are done, and has what waits for that go on.
 func (p *Producer) settle(b *broker, done []*batch) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	for _, batch := range done {
 		p.memory.release(batch)
 	}
@@ -115,11 +117,11 @@ func (p *Producer) settle(b *broker, done []*batch) {
 		p.idle = nil
 	}
 	b.stir()
-	p.stirAll() // and those that partitions have moved to
 	select {
 	case p.room <- struct{}{}:
 	default:
 	}
+	p.unlock() // which also stirs brokers that partitions have moved to
 }
 
 // next goes on to the batch behind the first one, which is done.
@@ -156,12 +158,10 @@ func (p *Producer) later(part *partition) {
 	first.attempts++
 	time.AfterFunc(pause, func() {
 		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.ctx.Err() != nil {
-			return
+		if p.ctx.Err() == nil {
+			part.again()
 		}
-		part.again()
-		p.stirAll()
+		p.unlock()
 	})
 }
 

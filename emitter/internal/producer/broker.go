@@ -3,11 +3,11 @@ package producer
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 const (
@@ -17,6 +17,8 @@ const (
 	mostRequests = 5
 	// mostRoom is how many bytes are kept for batches to come.
 	mostRoom = 2 * requestBytes
+	// atOnce is how many bytes a connection surely takes without waiting when nothing is under way.
+	atOnce = 16 << 10
 )
 
 // broker is a leader of partitions, and the goroutine that sends their batches. The producer's lock guards it.
@@ -25,10 +27,16 @@ type broker struct {
 	node     int32
 	ready    []*partition // have a batch to be sent, and none under way
 	requests int          // under way
+	until    time.Time    // it asks for no request before
+	conn     *connection  // nil: none yet, or it has ended
 	stirred  bool         // is among the producer's woken ones
 	bell     chan struct{}
-	plain    []byte       // of the goroutine: room for the records of a batch …
-	packing  bytes.Buffer // … and for them compressed; not of those with a large record
+
+	// sending is held by who takes batches and sends them, and taken before the producer's lock or tried under it.
+	sending sync.Mutex
+	plain   []byte       // room for the records of a batch …
+	packing bytes.Buffer // … for them compressed; not of those with a large record …
+	frame   []byte       // … and for a request
 }
 
 // broker finds the broker with a number, or begins with it.
@@ -68,9 +76,15 @@ func (b *broker) run() {
 		return
 	}
 	for {
-		taken, wait := b.take()
+		b.sending.Lock()
+		b.p.mu.Lock()
+		taken, wait := b.take(requestBytes, false)
+		b.p.mu.Unlock()
 		if len(taken) > 0 {
-			b.send(taken)
+			b.send(taken, nil)
+		}
+		b.sending.Unlock()
+		if len(taken) > 0 {
 			continue
 		}
 		var later <-chan time.Time
@@ -93,12 +107,10 @@ type sending struct {
 	id    [16]byte // of the topic, in the request
 }
 
-// take gives the batches that make the next request. Without any it says after which time there will be some; 0:
-// when it is woken.
-func (b *broker) take() (taken []sending, wait time.Duration) {
+// take gives the batches that make the next request, of about most bytes: at least one of them, or none that is strictly too
+// large. Without any it says after which time there will be some; 0: when it is woken. The caller holds both locks.
+func (b *broker) take(most int, strictly bool) (taken []sending, wait time.Duration) {
 	p := b.p
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if b.requests >= mostRequests || p.ctx.Err() != nil || p.refused || len(b.ready) == 0 {
 		return nil, 0
 	}
@@ -107,13 +119,17 @@ func (b *broker) take() (taken []sending, wait time.Duration) {
 		linger = 0
 	}
 	var now time.Time
-	if linger > 0 {
+	if linger > 0 || !b.until.IsZero() {
 		now = time.Now()
+		if wait = b.until.Sub(now); wait > 0 {
+			return nil, wait
+		}
+		b.until, wait = time.Time{}, 0
 	}
 	size, left := 0, b.ready[:0]
 	for i, part := range b.ready {
 		at, due := part.due(linger, now)
-		if due && size > 0 && size+part.queue[0].bytes() > requestBytes {
+		if due && (size > 0 || strictly) && size+part.queue[0].bytes() > most {
 			left = append(left, b.ready[i:]...)
 			break
 		}
@@ -140,8 +156,9 @@ func (b *broker) take() (taken []sending, wait time.Duration) {
 	return taken, wait
 }
 
-// send sends batches; the answer is dealt with beside it.
-func (b *broker) send(taken []sending) {
+// send sends batches over a connection, nil: over the one there is, or a new one. The answer is dealt with elsewhere. The
+// caller holds the broker's lock.
+func (b *broker) send(taken []sending, c *connection) {
 	p := b.p
 	for _, s := range taken {
 		b.seal(s.batch)
@@ -149,12 +166,40 @@ func (b *broker) send(taken []sending) {
 	slices.SortFunc(taken, func(x, y sending) int { // those of a topic stand together
 		return cmp.Or(strings.Compare(x.part.topic.name, y.part.topic.name), cmp.Compare(x.part.number, y.part.number))
 	})
-	req := newRequest(taken, int32(p.cfg.Client.Timeout.Milliseconds()))
-	p.running.Go(func() {
-		resp, err := p.client.Broker(int(b.node)).Request(p.ctx, req)
-		answer, _ := resp.(*kmsg.ProduceResponse)
-		p.answered(b, taken, answer, err)
-	})
+	var err error
+	if c == nil {
+		c, err = b.connection()
+	}
+	if err == nil {
+		err = c.send(taken)
+	}
+	if err != nil {
+		p.answered(b, taken, nil, err)
+	}
+}
+
+// connection returns the connection to the broker, and makes one if there is none.
+func (b *broker) connection() (*connection, error) {
+	p := b.p
+	p.mu.Lock()
+	c, address := b.conn, p.addresses[b.node]
+	p.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	if address == "" {
+		return nil, fmt.Errorf("broker %d is not in the cluster", b.node)
+	}
+	made, err := p.cfg.Client.Connect(p.ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	c = newConnection(b, made)
+	p.mu.Lock()
+	b.conn = c
+	p.mu.Unlock()
+	p.running.Go(c.read)
+	return c, nil
 }
 
 // seal makes what is sent of a closed batch, in its own memory. No lock is needed: nobody else touches a batch that is under way.
@@ -187,13 +232,38 @@ func (b *broker) unlist(part *partition) {
 	b.ready = slices.DeleteFunc(b.ready, func(p *partition) bool { return p == part })
 }
 
-// stirAll wakes the brokers that have got something to do, when no records are being appended.
-func (p *Producer) stirAll() {
+// unlock gives the producer's lock back, and has the brokers that have got something to do under it go on. A broker that has had
+// nothing to do gets a little at once, from this goroutine: to wake another one takes longer.
+func (p *Producer) unlock() {
+	type work struct {
+		b     *broker
+		taken []sending
+		over  *connection
+	}
+	var one [1]work
+	now := one[:0]
 	for _, b := range p.woken {
 		b.stirred = false
-		b.wake()
+		if b.conn == nil || b.requests > 0 || !b.sending.TryLock() {
+			b.wake()
+			continue
+		}
+		taken, wait := b.take(atOnce, true)
+		if wait > 0 || len(b.ready) > 0 {
+			b.wake()
+		}
+		if len(taken) == 0 {
+			b.sending.Unlock()
+			continue
+		}
+		now = append(now, work{b, taken, b.conn})
 	}
 	p.woken = p.woken[:0]
+	p.mu.Unlock()
+	for _, w := range now {
+		w.b.send(w.taken, w.over)
+		w.b.sending.Unlock()
+	}
 }
 
 func (p *Producer) wakeAll() {

@@ -3,6 +3,10 @@ package producer
 import (
 	"errors"
 	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -153,16 +157,31 @@ func TestClosedClient(t *testing.T) {
 	}
 }
 
-// TestThrottled answers are waited for.
+// TestThrottled has a broker that asks for a pause, which it gets.
 func TestThrottled(t *testing.T) {
+	const pause = 150 * time.Millisecond
 	c, r, topic := begin(t, 1)
+	var asked []time.Time
 	c.ControlKey(int16(kmsg.Produce), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
-		resp := kreq.ResponseKind().(*kmsg.ProduceResponse)
-		resp.ThrottleMillis = 100
+		c.KeepControl()
+		asked = append(asked, time.Now())
+		resp := acknowledgement(kreq)
+		resp.ThrottleMillis = int32(pause.Milliseconds())
 		return resp, nil, true
 	})
-	r.send(t, topic, 0, 3, 10)
-	r.arrived(t, c, topic)
+	for range 3 {
+		r.send(t, topic, 0, 3, 10)
+		r.flush(t)
+	}
+	r.settled(t)
+	for i := range asked {
+		if i > 0 && asked[i].Sub(asked[i-1]) < pause {
+			t.Errorf("request %d came after %s", i, asked[i].Sub(asked[i-1]))
+		}
+	}
+	if len(asked) != 3 {
+		t.Errorf("%d requests", len(asked))
+	}
 }
 
 // TestClose at any moment ends everything, which TestMain looks at.
@@ -204,5 +223,159 @@ func TestClose(t *testing.T) {
 			t.Errorf("%v", err)
 		default:
 		}
+	}
+}
+
+// TestBrokenAnswers end the connection, and what was under way goes over another one.
+func TestBrokenAnswers(t *testing.T) {
+	for name, spoil := range map[string]func(answer []byte) []byte{
+		"to another request":    func(b []byte) []byte { b[7]++; return b },
+		"twice":                 func(b []byte) []byte { return append(b, b...) },
+		"too short":             func([]byte) []byte { return []byte{0, 0, 0, 3, 0, 0, 0} },
+		"too long":              func([]byte) []byte { return []byte("HTTP/1.1 400 Bad Request\r\n\r\n") },
+		"without an end":        func(b []byte) []byte { return append([]byte{0, 0, 0, 9}, b[4:13]...) },
+		"with tags without end": func(b []byte) []byte { b[8] = 0x7f; return b },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, r, topic := begin(t, 1)
+			r.send(t, topic, 0, 1, 10)
+			r.flush(t)
+			first := r.connected(topic)
+			r.wire.answers(2, spoil)
+			for range 3 {
+				r.send(t, topic, 0, 3, 10)
+				r.flush(t)
+			}
+			eventually(t, "both are spoilt", func() bool {
+				r.wire.mu.Lock()
+				defer r.wire.mu.Unlock()
+				return r.wire.spoil == nil
+			})
+			r.send(t, topic, 0, 3, 10)
+			r.arrived(t, c, topic)
+			if r.connected(topic) == first {
+				t.Error("the connection goes on")
+			}
+		})
+	}
+}
+
+// connected is the connection to the leader of a topic's first partition.
+func (r *rig) connected(topic *Topic) *connection {
+	r.Producer.mu.Lock()
+	defer r.Producer.mu.Unlock()
+	return topic.partitions[0].broker.conn
+}
+
+// TestSilentBroker is given up, and what it may have is sent once more.
+func TestSilentBroker(t *testing.T) {
+	c, r, topic := begin(t, 1)
+	r.send(t, topic, 0, 1, 10)
+	r.flush(t)
+	first := r.connected(topic)
+	first.mu.Lock()
+	first.limit = 50 * time.Millisecond
+	first.mu.Unlock()
+	release := hold(c, 0)
+	r.send(t, topic, 0, 3, 10)
+	first.look() // as the timer does at the end of the idle time that it was set to before
+	eventually(t, "it ends", func() bool { return r.connected(topic) != first })
+	first.mu.Lock()
+	err := first.err
+	first.mu.Unlock()
+	if !errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), "no answer within 50ms") {
+		t.Errorf("%v", err)
+	}
+	release()
+	r.arrived(t, c, topic)
+}
+
+// TestIdleConnection ends quietly, at its broker's or our own wish, and there is a new one for what comes then.
+func TestIdleConnection(t *testing.T) {
+	for name, end := range map[string]func(*kfake.Cluster, *connection){
+		"the broker's": func(_ *kfake.Cluster, conn *connection) { _ = conn.conn.(*cutConn).Conn.(*net.TCPConn).CloseRead() },
+		"our own": func(_ *kfake.Cluster, conn *connection) {
+			conn.mu.Lock()
+			conn.idle = 0
+			conn.mu.Unlock()
+			conn.look()
+			conn.look() // it said that the last answers have come
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, r, topic := begin(t, 1)
+			r.send(t, topic, 0, 1, 10)
+			r.flush(t)
+			conn := r.connected(topic)
+			end(c, conn)
+			eventually(t, "it ends", func() bool { return r.connected(topic) == nil })
+			r.send(t, topic, 0, 3, 10)
+			r.arrived(t, c, topic)
+			if now := r.connected(topic); now == nil || now == conn {
+				t.Error("no new one")
+			}
+		})
+	}
+}
+
+// TestUsedConnectionStays when it is looked after.
+func TestUsedConnectionStays(t *testing.T) {
+	c, r, topic := begin(t, 1)
+	r.send(t, topic, 0, 1, 10)
+	r.flush(t)
+	conn := r.connected(topic)
+	for range 3 {
+		conn.look()
+		r.send(t, topic, 0, 1, 10)
+		conn.look()
+		r.flush(t)
+	}
+	r.arrived(t, c, topic)
+	if r.connected(topic) != conn {
+		t.Error("it has ended")
+	}
+}
+
+// TestFewAreSentAtOnce by the goroutine that brings them, unless something is under way; many, by the broker's.
+func TestFewAreSentAtOnce(t *testing.T) {
+	c, r, topic := begin(t, 1)
+	b := topic.partitions[0].broker
+	send := func(size, requests int) (byEnd bool) {
+		r.wire.mu.Lock()
+		r.wire.byEnd = nil
+		r.wire.mu.Unlock()
+		r.Begin(time.Now())
+		b.requests += requests
+		r.append(topic, 0, size)
+		r.End()
+		eventually(t, "it is acknowledged", r.locked(func() bool { return r.pending == 0 }))
+		r.Producer.mu.Lock()
+		b.requests -= requests
+		r.Producer.mu.Unlock()
+		if len(r.wire.byEnd) != 1 {
+			t.Errorf("%d requests", len(r.wire.byEnd))
+		}
+		return slices.Contains(r.wire.byEnd, true)
+	}
+	if send(10, 0) {
+		t.Error("the caller of End has connected")
+	}
+	eventually(t, "few are sent at once", func() bool { return send(1000, 0) }) // when the broker's goroutine has come to rest
+	if send(atOnce, 0) || send(10, 1) {
+		t.Error("many, or few while others are under way, are sent at once")
+	}
+	r.arrived(t, c, topic)
+}
+
+// TestBrokersThatAreTooOld do not know today's record batches.
+func TestBrokersThatAreTooOld(t *testing.T) {
+	_, r, topic := begin(t, 1)
+	r.send(t, topic, 0, 1, 10)
+	r.flush(t)
+	conn := r.connected(topic)
+	conn.version = firstOfBatches - 1
+	if err := conn.send(nil); !errors.Is(err, kerr.UnsupportedVersion) || !strings.Contains(err.Error(), "0.11") {
+		t.Errorf("%v", err)
 	}
 }

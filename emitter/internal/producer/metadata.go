@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -158,7 +160,11 @@ var errAnew = fmt.Errorf("was deleted and made anew: %w", kerr.UnknownTopicID)
 
 func (p *Producer) learnAll(resp *kmsg.MetadataResponse) (err error) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	defer p.unlock()
+	clear(p.addresses)
+	for _, b := range resp.Brokers {
+		p.addresses[b.NodeID] = net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port)))
+	}
 	for i := range resp.Topics {
 		t := &resp.Topics[i]
 		if t.Topic == nil {
@@ -175,7 +181,6 @@ func (p *Producer) learnAll(resp *kmsg.MetadataResponse) (err error) {
 			err = failed
 		}
 	}
-	p.stirAll()
 	return err
 }
 

@@ -1,6 +1,7 @@
-// Package producer writes records to Kafka in record batches of its own, over the connections of a franz-go client. It does what
-// franz-go's producer does for one goroutine that never lets a record be lost or overtaken, without that one's cost of a
-// record: a record is copied once into its batch, and what is acknowledged is counted by batches.
+// Package producer writes records to Kafka in record batches of its own. It does what franz-go's producer does for one
+// goroutine that never lets a record be lost or overtaken, without that one's cost of a record and of a request: a record is
+// copied once into its batch, what is acknowledged is counted by batches, and a few records are sent by the goroutine that
+// brings them. franz-go connects, logs in and asks for all but the writing of records.
 //
 // It is an idempotent producer: a batch has a sequence number in its partition, and a partition has one batch under way at a
 // time, so that whatever is sent again after a fault is in order and there once. What waiting can heal is tried until it
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/tidemark-cdc/tidemark/emitter/internal/kclient"
 )
@@ -62,6 +64,7 @@ func (r *Refused) Unwrap() error { return r.Err }
 type Producer struct {
 	cfg        Config
 	client     *kgo.Client
+	formatter  *kmsg.RequestFormatter
 	compressor kgo.Compressor
 	largest    int // bytes of a batch
 	ctx        context.Context
@@ -75,28 +78,29 @@ type Producer struct {
 	refreshing chan struct{} // is full during a refresh of the topics: one at a time
 	stale      chan struct{} // asks for one
 
-	mu       sync.Mutex
-	topics   map[string]*Topic
-	brokers  map[int32]*broker
-	woken    []*broker // have got records since Begin
-	began    time.Time // of Begin …
-	now      int64     // … in ms since the epoch
-	memory   memory
-	full     bool          // Room waits
-	pending  int           // batches that are not acknowledged
-	flushing int           // callers of Flush: nothing lingers
-	room     chan struct{} // told when memory is given back
-	closed   bool          // no goroutine is started any more
-	refused  bool          // a record is: nothing more is sent
-	idle     chan struct{} // closed when pending falls to 0; nil while nobody waits
+	mu        sync.Mutex
+	topics    map[string]*Topic
+	brokers   map[int32]*broker
+	addresses map[int32]string // of the brokers
+	woken     []*broker        // have got something to do under the lock
+	began     time.Time        // of Begin …
+	now       int64            // … in ms since the epoch
+	memory    memory
+	full      bool          // Room waits
+	pending   int           // batches that are not acknowledged
+	flushing  int           // callers of Flush: nothing lingers
+	room      chan struct{} // told when memory is given back
+	closed    bool          // no goroutine is started any more
+	refused   bool          // a record is: nothing more is sent
+	idle      chan struct{} // closed when pending falls to 0; nil while nobody waits
 }
 
 // New starts a producer. Close ends it; the client stays the caller's.
 func New(cfg Config) *Producer {
 	p := &Producer{
-		cfg: cfg, client: cfg.Client.Kgo, compressor: cfg.Client.Compressor, largest: int(cfg.Client.MaxRecordBytes),
+		cfg: cfg, client: cfg.Client.Kgo, formatter: kmsg.NewRequestFormatter(kmsg.FormatterClientID(cfg.Client.ID)), compressor: cfg.Client.Compressor, largest: int(cfg.Client.MaxRecordBytes),
 		ready: make(chan struct{}), refreshing: make(chan struct{}, 1), stale: make(chan struct{}, 1), room: make(chan struct{}, 1),
-		topics: make(map[string]*Topic), brokers: make(map[int32]*broker),
+		topics: make(map[string]*Topic), brokers: make(map[int32]*broker), addresses: make(map[int32]string),
 		memory: memory{limit: cfg.MaxBytes},
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -175,11 +179,8 @@ func (p *Producer) Append(t *Topic, partition int, r *Record) {
 	}
 }
 
-// End ends what Begin has begun.
-func (p *Producer) End() {
-	p.stirAll()
-	p.mu.Unlock()
-}
+// End ends what Begin has begun. It sends the records itself when they are few and nothing is under way to their broker.
+func (p *Producer) End() { p.unlock() }
 
 // place finds the batch for a record.
 func (p *Producer) place(part *partition, r *Record) *batch {

@@ -86,8 +86,8 @@ func TestNothingIsTakenBehindARefusal(t *testing.T) {
 		r.failed <- err
 		r.Producer.mu.Lock()
 		b := &broker{p: r.Producer, ready: []*partition{{topic: topic, queue: []*batch{{}}}}}
+		got, _ := b.take(requestBytes, false)
 		r.Producer.mu.Unlock()
-		got, _ := b.take()
 		taken <- len(got)
 	}
 	r.Producer.mu.Unlock()

@@ -1,12 +1,14 @@
 package producer
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -279,9 +281,33 @@ func holds(t testing.TB, c *kfake.Cluster, topic string, partition, n int) {
 
 // wire makes connections that can be cut at a produce request.
 type wire struct {
-	mu   sync.Mutex
-	plan func() cut // of the next produce request; nil: none is cut
-	cuts int
+	mu    sync.Mutex
+	plan  func() cut // of the next produce request; nil: none is cut
+	cuts  int
+	spoil func([]byte) []byte // makes something else of an answer to a produce request; nil: nothing
+	left  int                 // answers to be spoilt
+	byEnd []bool              // of each produce request: it was written by [Producer.End]
+}
+
+// answers spoils the next n answers to produce requests.
+func (w *wire) answers(n int, spoil func([]byte) []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.spoil, w.left = spoil, n
+}
+
+// spoilt is an answer as it is to be read.
+func (w *wire) spoilt(answer []byte) []byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.spoil == nil {
+		return answer
+	}
+	answer = w.spoil(answer)
+	if w.left--; w.left == 0 {
+		w.spoil = nil
+	}
+	return answer
 }
 
 type cut int
@@ -315,15 +341,21 @@ type cutConn struct {
 	net.Conn
 	wire *wire
 
-	mu   sync.Mutex
-	deaf bool
+	mu       sync.Mutex
+	deaf     bool
+	produces bool
+	unread   []byte
 }
 
 // Write is called once for each request.
 func (c *cutConn) Write(b []byte) (int, error) {
 	how := whole
 	if len(b) > 6 && binary.BigEndian.Uint16(b[4:]) == uint16(kmsg.Produce) {
+		c.mu.Lock()
+		c.produces = true
+		c.mu.Unlock()
 		c.wire.mu.Lock()
+		c.wire.byEnd = append(c.wire.byEnd, bytes.Contains(debug.Stack(), []byte("(*Producer).End(")))
 		if c.wire.plan != nil {
 			how = c.wire.plan()
 		}
@@ -353,12 +385,24 @@ func (c *cutConn) Write(b []byte) (int, error) {
 }
 
 func (c *cutConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if len(c.unread) > 0 {
+		n := copy(b, c.unread)
+		c.unread = c.unread[n:]
+		return n, nil
+	}
+	c.mu.Unlock()
+	n, err := c.Conn.Read(b)
+	c.mu.Lock()
 	if c.deaf {
 		c.Close()
 		return 0, io.EOF
+	}
+	if c.produces && n > 8 { // an answer comes at once here
+		c.unread = c.wire.spoilt(bytes.Clone(b[:n]))
+		n = copy(b, c.unread)
+		c.unread = c.unread[n:]
 	}
 	return n, err
 }

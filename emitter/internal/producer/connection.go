@@ -1,0 +1,236 @@
+package producer
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kbin"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/tidemark-cdc/tidemark/emitter/internal/kclient"
+)
+
+const (
+	// overhead is how much longer than for its replicas a broker may take for its answer.
+	overhead = 10 * time.Second
+	// mostAnswer bounds an answer to a produce request, in bytes.
+	mostAnswer = 64 << 20
+	// firstOfBatches is the first version of produce requests that take the record batches of today.
+	firstOfBatches = 3
+)
+
+var errNotConnected = errors.New("the connection has ended")
+
+// connection is one to a broker. Requests are written by who holds the broker's lock, and answered in their order.
+type connection struct {
+	b       *broker
+	conn    net.Conn
+	version int16         // of produce requests, the highest
+	limit   time.Duration // for an answer
+	idle    time.Duration // without any request, after which it ends
+	next    int32         // number of the next request
+	unwatch []func() bool
+
+	mu      sync.Mutex
+	sent    []exchange // not answered, in order
+	err     error      // why it has ended
+	watch   *time.Timer
+	watches bool // that answers come; else that there are requests at all
+	used    time.Time
+}
+
+// exchange is a request that waits for its answer.
+type exchange struct {
+	number int32
+	taken  []sending
+	answer *kmsg.ProduceResponse
+	at     time.Time
+}
+
+func newConnection(b *broker, made *kclient.Connection) *connection {
+	client := b.p.cfg.Client
+	c := &connection{
+		b: b, conn: made.Conn, version: made.Produce, limit: client.Timeout + overhead, idle: client.Idle, used: time.Now(),
+	}
+	end := func() { _ = c.conn.Close() } // read hears of it
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unwatch = []func() bool{context.AfterFunc(b.p.ctx, end), context.AfterFunc(b.p.client.Context(), end)}
+	c.watch = time.AfterFunc(c.idle, c.look)
+	return c
+}
+
+// send writes a request. An error says that nothing has become of it; else its batches are or will be answered.
+func (c *connection) send(taken []sending) error {
+	p := c.b.p
+	req := newRequest(taken, int32(p.cfg.Client.Timeout.Milliseconds()))
+	version := min(c.version, req.most)
+	if version < firstOfBatches {
+		return fmt.Errorf("the broker takes produce requests up to version %d, and version %d is needed, which Kafka has since 0.11: %w",
+			c.version, firstOfBatches, kerr.UnsupportedVersion)
+	}
+	req.SetVersion(version)
+	number := c.next
+	c.next++
+	frame := p.formatter.AppendRequest(c.b.frame[:0], req, number)
+	if cap(frame) <= mostRoom {
+		c.b.frame = frame
+	}
+	answer := req.ResponseKind().(*kmsg.ProduceResponse)
+	c.mu.Lock()
+	if c.err != nil {
+		c.mu.Unlock()
+		return c.err
+	}
+	now := time.Now()
+	c.sent = append(c.sent, exchange{number, taken, answer, now})
+	c.used = now
+	if !c.watches {
+		c.watches = true
+		c.watch.Reset(c.limit)
+	}
+	c.mu.Unlock()
+	if _, err := c.conn.Write(frame); err != nil {
+		c.end(err)
+	}
+	return nil
+}
+
+// look sees to it that the connection ends when an answer has taken too long, or nothing was sent for long.
+func (c *connection) look() {
+	c.mu.Lock()
+	var err error
+	switch now := time.Now(); {
+	case c.err != nil:
+	case len(c.sent) > 0:
+		if took := now.Sub(c.sent[0].at); took < c.limit {
+			c.watch.Reset(c.limit - took)
+		} else {
+			err = fmt.Errorf("no answer within %s: %w", c.limit, os.ErrDeadlineExceeded)
+		}
+	default:
+		if unused := now.Sub(c.used); unused < c.idle {
+			c.watches = false
+			c.watch.Reset(c.idle - unused)
+		} else {
+			err = errNotConnected
+		}
+	}
+	c.mu.Unlock()
+	if err != nil {
+		c.end(err)
+	}
+}
+
+// end ends the connection and gives back what is not answered.
+func (c *connection) end(err error) {
+	c.mu.Lock()
+	if c.err != nil {
+		c.mu.Unlock()
+		return
+	}
+	c.err = err
+	sent := c.sent
+	c.sent = nil
+	c.watch.Stop()
+	c.mu.Unlock()
+	_ = c.conn.Close()
+	for _, stop := range c.unwatch {
+		stop()
+	}
+	p := c.b.p
+	p.mu.Lock()
+	if c.b.conn == c {
+		c.b.conn = nil
+	}
+	p.mu.Unlock()
+	for _, e := range sent {
+		p.answered(c.b, e.taken, nil, err)
+	}
+}
+
+// read takes the answers until the connection ends.
+func (c *connection) read() {
+	r := bufio.NewReaderSize(c.conn, 4<<10)
+	var body []byte
+	for {
+		var err error
+		if body, err = readAnswer(r, body[:0]); err == nil {
+			err = c.answered(body)
+		}
+		if err != nil {
+			c.end(err)
+			return
+		}
+		if cap(body) > mostRoom {
+			body = nil
+		}
+	}
+}
+
+// readAnswer reads an answer without its length.
+func readAnswer(r *bufio.Reader, room []byte) ([]byte, error) {
+	head, err := r.Peek(4)
+	if err != nil {
+		return nil, err
+	}
+	size := binary.BigEndian.Uint32(head)
+	if _, err := r.Discard(4); err != nil {
+		return nil, err
+	}
+	if size < 4 || size > mostAnswer {
+		return nil, fmt.Errorf("an answer of %d bytes is none of Kafka", size)
+	}
+	room = slices.Grow(room, int(size))[:size]
+	if _, err := io.ReadFull(r, room); err != nil {
+		return nil, err
+	}
+	return room, nil
+}
+
+// answered deals with an answer. An error says that nothing more can be understood.
+func (c *connection) answered(body []byte) error {
+	c.mu.Lock()
+	if len(c.sent) == 0 {
+		c.mu.Unlock()
+		return errors.New("the broker has sent an answer to nothing")
+	}
+	e := c.sent[0]
+	c.mu.Unlock()
+	if number := int32(binary.BigEndian.Uint32(body)); number != e.number {
+		return fmt.Errorf("the broker has answered request %d, and request %d was next", number, e.number)
+	}
+	from := kbin.Reader{Src: body[4:]}
+	if e.answer.IsFlexible() {
+		for n := from.Uvarint(); n > 0 && from.Ok(); n-- { // tags, which nobody needs
+			_ = from.Uvarint()
+			from.Span(int(from.Uvarint()))
+		}
+	}
+	err := from.Complete()
+	if err == nil {
+		err = e.answer.ReadFrom(from.Src)
+	}
+	if err != nil {
+		return fmt.Errorf("the broker's answer cannot be read: %w", err)
+	}
+	c.mu.Lock()
+	if len(c.sent) == 0 { // it has ended meanwhile
+		c.mu.Unlock()
+		return nil
+	}
+	c.sent = slices.Delete(c.sent, 0, 1)
+	c.mu.Unlock()
+	c.b.p.answered(c.b, e.taken, e.answer, nil)
+	return nil
+}
