@@ -32,9 +32,9 @@ const (
 	mostRecords  = 8 * mebi
 	leastRecords = mebi
 
-	// gcPercent is how much garbage there may be for what is in use. The default of 100 doubles what is in use, and a row makes
-	// almost none, so that the collector has little to do with half of it, too.
-	gcPercent = 50
+	// floorRecords is the heap's floor in bytes of records on their way: with their batches that wait for the next ones they are
+	// half as much again, and this leaves room above gcPercent of that, so that no kind of transaction goes beyond the floor.
+	floorRecords = 3
 )
 
 // memorySize is the value of --memory.
@@ -116,6 +116,7 @@ type memory struct {
 	total   int64  // of the process
 	source  string // who says so, for the log
 	heap    int64  // soft limit of the Go heap; 0: none
+	floor   int64  // below it nothing is collected
 	records int    // bytes of records on their way, of one connector
 	risk    string // why the kernel may end the process, and what helps; "": nothing is known
 }
@@ -157,8 +158,9 @@ func planMemory(asked, contained, heap int64, connectors int) (m memory, err err
 		room = min(room, heap)
 	}
 	// They are the only large thing that can wait. They are held once as they are made and once more as they are sent.
-	share := room / 5 / int64(connectors)
-	m.records = int(min(max(share, leastRecords), mostRecords))
+	share := min(room/5/int64(connectors), mostRecords)
+	m.records = int(max(share, leastRecords))
+	m.floor = floorRecords * share * int64(connectors)
 	return m, nil
 }
 
@@ -193,7 +195,7 @@ func boundMemory(asked memorySize, connectors int, log *zap.Logger) (memory, err
 		debug.SetMemoryLimit(m.heap)
 	}
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
+		keepHeapFloor(m.floor)
 	}
 	return m, nil
 }
