@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/tidemark-cdc/tidemark/schema"
 	"github.com/tidemark-cdc/tidemark/schema/avro"
@@ -86,13 +87,11 @@ func (r *registered) illegal(err error) error {
 		part = "key"
 	}
 	if !name.Field {
-		return fmt.Errorf("the %s schema of topic %s: %w; %s", part, r.need.Topic, err,
-			remedy("schema.name.adjustment.mode", r.cfg.SchemaNames, part))
+		return fmt.Errorf("the %s schema of topic %s: %w; %s", part, r.need.Topic, err, r.recordRemedy(name.Name, part))
 	}
 	for i := range r.columns {
 		if c := &r.columns[i]; c.field == name.Name {
-			return fmt.Errorf("column %s: %w; %s", quoteName(c.name), err,
-				remedy("field.name.adjustment.mode", r.cfg.FieldNames, part))
+			return fmt.Errorf("column %s: %w; %s", quoteName(c.name), err, r.fieldRemedy(c.name))
 		}
 	}
 	if r.need.Key && len(name.Path) == 1 { // the only field of a key that is no column
@@ -101,12 +100,86 @@ func (r *registered) illegal(err error) error {
 	return fmt.Errorf("the %s schema of topic %s: %w", part, r.need.Topic, err)
 }
 
-// remedy is what to set so that a name becomes legal.
-func remedy(key string, mode NameMode, part string) string {
-	if mode == AvroNames || mode == AvroUnicodeNames {
-		return fmt.Sprintf("%s=%s looks at the first character of the whole name only, as Debezium's does: set "+
-			"%s.converter.scrub.invalid.names=true, or rename what the name is made of", key, mode, part)
-	}
+// remedy is what to set so that names become legal which the modes of a setting help.
+func remedy(key string) string {
 	return fmt.Sprintf("set %s=%s, which writes _ for each such character, or %s, which writes its code and keeps names apart",
 		key, AvroNames, AvroUnicodeNames)
+}
+
+// options are how the schema is written.
+func (r *registered) options() (o avro.Options, wide bool) {
+	a := r.cfg.Value.Avro
+	if r.need.Key {
+		a = r.cfg.Key.Avro
+	}
+	return a.Text, a.Wide
+}
+
+// recordRemedy is what makes the name of a record legal. The modes look at the first character of the whole name only, so
+// that a later part that begins with a digit needs another converter's setting, or another topic: schemas are named after it.
+func (r *registered) recordRemedy(name, part string) string {
+	const key = "schema.name.adjustment.mode"
+	options, wide := r.options()
+	legal := func(name string, mode NameMode) bool {
+		_, err := options.AppendSchema(nil, &schema.Type{Type: "struct", Name: mode.schemaName(name)})
+		return err == nil
+	}
+	if legal(name, AvroNames) {
+		return remedy(key)
+	}
+	var ways []string
+	if !wide && !options.Scrub { // Apicurio's converter, whose ids are wide, has no such setting
+		scrubbed := options
+		scrubbed.Scrub = true
+		if _, err := scrubbed.AppendSchema(nil, &schema.Type{Type: "struct", Name: name}); err == nil {
+			ways = append(ways, fmt.Sprintf("set %s.converter.scrub.invalid.names=true, if that is Confluent's converter", part))
+		}
+	}
+	if way := r.topicRemedy(name, legal); way != "" {
+		ways = append(ways, way)
+	}
+	ways = append(ways, "rename what the name is made of")
+	return fmt.Sprintf("%s=%s looks at the first character of the whole name only, as Debezium's does, and does not help here: %s",
+		key, AvroNames, strings.Join(ways, ", or "))
+}
+
+// topicRemedy gives the topic a name whose parts do not begin with digits; "" if that does not help.
+func (r *registered) topicRemedy(name string, legal func(string, NameMode) bool) string {
+	parts := strings.Split(r.need.Topic, ".")
+	pattern, replacement := make([]string, len(parts)), make([]string, len(parts))
+	for i, p := range parts {
+		pattern[i], replacement[i] = "([^.]*)", fmt.Sprintf("$%d", i+1)
+		if p != "" && p[0] >= '0' && p[0] <= '9' {
+			pattern[i], replacement[i], parts[i] = "([0-9][^.]*)", "_"+replacement[i], "_"+p
+		}
+	}
+	topic := strings.Join(parts, ".")
+	const groups = 9 // more of them are ambiguous in a replacement
+	class := r.cfg.naming.Class
+	rest := "." + name[strings.LastIndexByte(name, '.')+1:]
+	also := ""
+	switch {
+	case topic == r.need.Topic, len(parts) > groups, strings.Contains(class, "Unicode"): // whose way with characters no other has
+		return ""
+	case legal(topic+rest, r.cfg.SchemaNames):
+	case legal(topic+rest, AvroNames):
+		also = fmt.Sprintf(" and schema.name.adjustment.mode=%s", AvroNames)
+	default:
+		return ""
+	}
+	if strings.Contains(class, "Regex") {
+		return fmt.Sprintf("write another topic.replacement, so that the topic is %s%s", topic, also)
+	}
+	return fmt.Sprintf("set topic.naming.strategy=io.debezium.schema.%s with topic.regex=%s and topic.replacement=%s%s, "+
+		"which makes the topic %s", strings.Replace(class, "TopicNaming", "RegexTopicNaming", 1), strings.Join(pattern, "[.]"), strings.Join(replacement, "."), also, topic)
+}
+
+// fieldRemedy is what makes the name of a column legal.
+func (r *registered) fieldRemedy(column string) string {
+	const key = "field.name.adjustment.mode"
+	if options, _ := r.options(); !options.Scrub {
+		return remedy(key)
+	}
+	// What is illegal is scrubbed, so that it is one name made of two.
+	return fmt.Sprintf("set %s=%s, which keeps names apart, or leave column %s out (column.exclude.list)", key, AvroUnicodeNames, quoteName(column))
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,18 +25,22 @@ type registries struct {
 	looked     bool            // the lookups of the start have been begun …
 	life       context.Context // … which go on until close, whatever becomes of the attempt that began them
 	end        context.CancelFunc
+	lookupTime time.Duration
 	log        *zap.Logger
+
+	onlyColumns, ownKeys bool // the connector has a column.include.list, message.key.columns: for advice
 }
 
-// alteration is the last DDL statement that changed a table, as far as it is known.
+// alteration is the last DDL statement that changed a table, as far as it is known, and what the table is since.
 type alteration struct {
 	where, statement string
+	def              *schema.Definition
 }
 
 // openRegistries makes the clients of a connector's registries. It asks them nothing. texts says that records are to be read
 // here, too.
 func openRegistries(c *config.Connector, texts bool, log *zap.Logger) (*registries, error) {
-	r := &registries{log: log}
+	r := &registries{log: log, lookupTime: lookupTime, onlyColumns: c.OnlyColumns, ownKeys: len(c.Keys) > 0}
 	r.life, r.end = context.WithCancel(context.Background())
 	var err error
 	if c.Key.Avro != nil {
@@ -62,7 +65,7 @@ func openRegistries(c *config.Connector, texts bool, log *zap.Logger) (*registri
 // sameRegistry is what two converters must have in common to share a client.
 func sameRegistry(a *config.Avro) config.Avro {
 	s := *a
-	s.Strategy, s.IgnoreDefaults, s.NoMeta, s.Scrub, s.Wide = "", false, false, false, false
+	s.Strategy, s.IgnoreDefaults, s.NoMeta, s.Scrub, s.Wide, s.LoginOfURL = "", false, false, false, false, false
 	return s
 }
 
@@ -73,14 +76,11 @@ func openRegistry(converter string, a *config.Avro, texts bool, log *zap.Logger)
 	}
 	cfg := registry.Config{
 		URLs: a.URLs, User: a.User, Password: a.Password.Reveal(), Token: a.Token.Reveal(), TLS: tls, Proxy: a.Proxy,
-		AutoRegister: a.AutoRegister, UseLatest: a.UseLatest, LatestStrict: a.LatestStrict, Normalize: a.Normalize,
+		AutoRegister: a.AutoRegister, UseLatest: a.UseLatest, Normalize: a.Normalize,
 		ConnectTimeout: a.ConnectTimeout, ReadTimeout: a.ReadTimeout,
-		Group: a.Group, FindLatest: a.FindLatest, KeepTexts: texts, Log: log,
+		Group: a.Group, ApicurioKeys: a.ApicurioKeys, URLsFrom: a.URLsFrom, KeepTexts: texts, Log: log,
 	}
-	switch {
-	case a.LikeConfluent:
-		cfg.UseLatest = a.FindLatest
-	case a.Apicurio:
+	if a.Apicurio && !a.LikeConfluent {
 		cfg.API = registry.Apicurio
 		if a.ContentID {
 			cfg.IDs = registry.ContentID
@@ -144,76 +144,12 @@ func (r *registries) resolve(ctx context.Context, n *emitter.SchemaNeeded) error
 	if !errors.As(err, &refused) || !refused.Incompatible() {
 		return err
 	}
-	return &incompatible{needed: n, refused: refused, change: r.altered[n.Table], columns: r.differences(ctx, n)}
+	return r.incompatible(ctx, n, refused)
 }
 
 func registrySchema(n *emitter.SchemaNeeded) registry.Schema {
 	return registry.Schema{Subject: n.Subject, Text: n.Text, Record: n.Record, Topic: n.Topic}
 }
-
-// differences names what makes a schema incompatible with the newest one of its subject, since no registry says it in
-// terms of columns.
-func (r *registries) differences(ctx context.Context, n *emitter.SchemaNeeded) []avro.Change {
-	text, _, err := r.client(n.Key).Latest(ctx, n.Subject)
-	if err != nil {
-		r.log.Warn("the newest schema of the subject could not be read to compare it", zap.String("subject", n.Subject), zap.Error(err))
-		return nil
-	}
-	changes, err := avro.Compare(text, n.Text)
-	if err != nil {
-		r.log.Warn("the newest schema of the subject could not be compared", zap.String("subject", n.Subject), zap.Error(err))
-	}
-	// Most registries ask for BACKWARD, so what breaks that is most likely the cause.
-	for _, breaks := range []func(avro.Change) bool{
-		func(c avro.Change) bool { return c.Backward },
-		func(c avro.Change) bool { return c.Forward },
-	} {
-		if slices.ContainsFunc(changes, breaks) {
-			return slices.DeleteFunc(changes, func(c avro.Change) bool { return !breaks(c) })
-		}
-	}
-	return changes
-}
-
-// incompatible says why a registry's refusal stops the stream, and what can be done.
-type incompatible struct {
-	needed  *emitter.SchemaNeeded
-	refused *registry.Refused
-	change  alteration
-	columns []avro.Change
-}
-
-func (e *incompatible) Error() string {
-	var b strings.Builder
-	n := e.needed
-	if n.Table.Table != "" {
-		fmt.Fprintf(&b, "table %s.%s: ", n.Table.Database, n.Table.Table)
-	} else {
-		fmt.Fprintf(&b, "topic %s: ", n.Topic)
-	}
-	fmt.Fprintf(&b, "the registry refuses the new schema of subject %s as incompatible with an earlier one", n.Subject)
-	for i, c := range e.columns {
-		b.WriteString(map[bool]string{true: ": ", false: ", "}[i == 0])
-		if c.Column != "" {
-			fmt.Fprintf(&b, "column %s %s", c.Column, c.What)
-		} else {
-			fmt.Fprintf(&b, "%s %s", c.Field, c.What)
-		}
-	}
-	if e.change.statement != "" {
-		fmt.Fprintf(&b, ". The table was changed last, at %s, by: %s", e.change.where, e.change.statement)
-	}
-	b.WriteString(". The stream stops before the first record with it, since leaving that out would lose it; nothing is lost. Ways out: ")
-	b.WriteString(e.refused.Advice)
-	added := func(c avro.Change) bool { return c.Column != "" && strings.HasPrefix(c.What, "added") }
-	if !n.Key && slices.ContainsFunc(e.columns, added) {
-		b.WriteString("; or leave the column out (column.exclude.list) and start again")
-	}
-	fmt.Fprintf(&b, ". The stream then goes on where it stopped. The registry at %s says (HTTP %d): %s", e.refused.URL, e.refused.Status, e.refused.Reason)
-	return b.String()
-}
-
-func (e *incompatible) Unwrap() error { return e.refused }
 
 // changed notes what a statement has changed, for messages.
 func (r *registries) changed(ev *binlog.SchemaChange) {
@@ -239,7 +175,7 @@ func (r *registries) note(t *schema.StoredTable, reached func(*schema.StoredVers
 				r.altered = make(map[schema.TableName]alteration)
 			}
 			own := schema.TableName{Database: strings.Clone(name.Database), Table: strings.Clone(name.Table)}
-			r.altered[own] = alteration{fmt.Sprintf("%s:%d", v.File, v.Pos), strings.Clone(v.Statement)}
+			r.altered[own] = alteration{fmt.Sprintf("%s:%d", v.File, v.Pos), strings.Clone(v.Statement), v.Definition}
 		}
 	}
 }
@@ -251,36 +187,48 @@ func (r *registries) lookup(em *emitter.Emitter, captured func(database, table s
 		return
 	}
 	r.looked = true
-	var keys, values []registry.Schema
+	// The catalog moves on with the stream, definitions stay as they are. The texts of ten thousand tables would take seconds
+	// and a hundred megabytes, so that each is made when it can be asked for.
+	var tables []schema.TableName
+	var definitions []*schema.Definition
 	for _, database := range catalog.Databases() {
 		for _, table := range catalog.Tables(database) {
-			def := catalog.Definition(database, table)
-			if def == nil || !captured(database, table) {
-				continue
-			}
-			needed, err := em.Needed(def)
-			if err != nil {
-				continue // its first row says it, with a position
-			}
-			for i := range needed {
-				if s := registrySchema(&needed[i]); needed[i].Key && r.key != r.value {
-					keys = append(keys, s)
-				} else {
-					values = append(values, s)
-				}
+			if def := catalog.Definition(database, table); def != nil {
+				tables, definitions = append(tables, schema.TableName{Database: database, Table: table}), append(definitions, def)
 			}
 		}
 	}
-	ask := func(client *registry.Client, schemas []registry.Schema) {
-		ctx, cancel := context.WithTimeout(r.life, lookupTime)
+	ask := func(client *registry.Client, wanted func(*emitter.SchemaNeeded) bool) {
+		ctx, cancel := context.WithTimeout(r.life, r.lookupTime)
 		defer cancel()
-		client.Lookup(ctx, schemas)
+		client.Lookup(ctx, func(yield func(registry.Schema) bool) {
+			for i, def := range definitions {
+				if ctx.Err() != nil {
+					return
+				}
+				if !captured(tables[i].Database, tables[i].Table) {
+					continue
+				}
+				needed, err := em.Needed(def)
+				if err != nil {
+					continue // its first row says it, with a position
+				}
+				for i := range needed {
+					if wanted(&needed[i]) && !yield(registrySchema(&needed[i])) {
+						return
+					}
+				}
+			}
+		})
 	}
-	if len(keys) > 0 {
-		go ask(r.key, keys)
+	if r.key == r.value {
+		go ask(r.key, func(*emitter.SchemaNeeded) bool { return true })
+		return
 	}
-	if len(values) > 0 {
-		go ask(r.value, values)
+	for key, client := range map[bool]*registry.Client{true: r.key, false: r.value} {
+		if client != nil {
+			go ask(client, func(n *emitter.SchemaNeeded) bool { return n.Key == key })
+		}
 	}
 }
 

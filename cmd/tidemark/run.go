@@ -64,7 +64,7 @@ collecting garbage. GOMEMLIMIT and GOGC, where they are set, win.`,
 }
 
 func run(ctx context.Context, files []string, lenient bool, flag *registryFlag, asked memorySize, log *zap.Logger) error {
-	cfg, err := config.Load(files, config.Options{Lenient: lenient})
+	cfg, err := config.Load(files, config.Options{Lenient: lenient, Registry: flag.given()})
 	if err != nil {
 		return err
 	}

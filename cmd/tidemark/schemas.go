@@ -109,8 +109,7 @@ func (s *schemas) open(ctx context.Context, from binlog.Start) (binlog.Source, e
 		return nil, err
 	}
 	if info.MariaDB() != s.c.MariaDB {
-		return nil, fmt.Errorf("connector.class is that of another kind of server: the server at %s is a %s (%s); set connector.class to %s",
-			conn.Address(), info.Flavor, info.Version, config.ClassOf(info.MariaDB()))
+		return nil, otherKind(s.c, conn.Address(), info)
 	}
 	opts := catalogOptions(s.c)
 	opts.IgnoreCase, opts.Version = info.LowerCaseNames != 0, info.VersionNumber()

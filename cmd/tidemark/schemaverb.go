@@ -42,13 +42,14 @@ const (
 func schemaCommand() *cobra.Command {
 	var f schemaFlags
 	cmd := &cobra.Command{
-		Use:   "schema mysql://user[:password]@host[:port]/[database] TABLE… | --config connector.json TABLE…",
+		Use:   "schema mysql|mariadb://user[:password]@host[:port]/[database] TABLE… | --config connector.json TABLE…",
 		Short: "Print the key and value schemas of tables of a server, as Connect JSON or Avro",
 		Long: `schema prints the schemas that the records of tables have as the tables are now, one JSON object for each table: topic,
 schema of the key (null without one), schema of the value, and of schemas in Avro the subject in the registry.
 
 It asks the server for the definitions only. It needs no rows, no binlog, no Kafka and no registry, and registers nothing.
-TABLE is database.table, or the table alone if one captured table has that name.
+TABLE is database.table, or the table alone if one captured table has that name. The schemas of a table that the connector
+does not capture are printed with a warning; where a table has none, those of the others are, and the exit code is 1.
 
 Of a table that was created or altered while a connector streams, Debezium keeps what the statement says, and so do run and
 tail: BOOL is a boolean then, while the server prints TINYINT(1) for it, which schema has as an int16.`,
@@ -76,7 +77,8 @@ tail: BOOL is a boolean then, while the server prints TINYINT(1) for it, which s
 	return cmd
 }
 
-// printSchemas writes the schemas of args' tables to out: of all, or of none if one of them has none.
+// printSchemas writes the schemas of args' tables to out. A table that has none does not keep those of the others from being
+// printed; that it has none is the error.
 func printSchemas(ctx context.Context, args []string, f schemaFlags, log *zap.Logger, out io.Writer) error {
 	connector, names, err := schemaConfig(args, &f, log)
 	if err != nil {
@@ -89,17 +91,26 @@ func printSchemas(ctx context.Context, args []string, f schemaFlags, log *zap.Lo
 	if err != nil {
 		return err
 	}
-	definitions, err := definitionsOf(ctx, connector, names, log)
+	definitions, bad, err := definitionsOf(ctx, connector, names, log)
 	if err != nil {
 		return err
 	}
-	all := make([]tableText, len(definitions))
-	for i, def := range definitions {
-		if all[i], err = newTableText(em, connector, def, &f); err != nil {
-			return err
+	return errors.Join(writeDefinitions(em, connector, definitions, &f, out), bad)
+}
+
+// writeDefinitions writes the schemas of tables that have some, and returns why others have none.
+func writeDefinitions(em *emitter.Emitter, connector *config.Connector, definitions []*schema.Definition, f *schemaFlags, out io.Writer) error {
+	var all []tableText
+	var bad []error
+	for _, def := range definitions {
+		text, err := newTableText(em, connector, def, f)
+		if err != nil {
+			bad = append(bad, err)
+			continue
 		}
+		all = append(all, text)
 	}
-	return writeTables(out, all, f.pretty)
+	return errors.Join(writeTables(out, all, f.pretty), errors.Join(bad...))
 }
 
 // writeTables writes one object for each table.
@@ -141,7 +152,7 @@ func schemaConfig(args []string, f *schemaFlags, log *zap.Logger) (*config.Conne
 	case len(urls) > 1:
 		return nil, nil, errors.New("more than one URL: give one")
 	case f.config == "" && len(urls) == 0:
-		return nil, nil, errors.New("no server to ask: give mysql://user@host/database or --config connector.json before the tables")
+		return nil, nil, errors.New("no server to ask: give mysql://user@host/database (mariadb:// for MariaDB) or --config connector.json before the tables")
 	case len(tables) == 0:
 		return nil, nil, errors.New("no table: give at least one, as database.table")
 	case f.config != "":
@@ -158,127 +169,62 @@ func schemaConfig(args []string, f *schemaFlags, log *zap.Logger) (*config.Conne
 	return connector, tables, nil
 }
 
-// definitionsOf asks the connector's server for the tables of these names, in their order.
-func definitionsOf(ctx context.Context, c *config.Connector, names []string, log *zap.Logger) ([]*schema.Definition, error) {
+// definitionsOf asks the connector's server for the tables of these names, in their order. Bad says of which there is no
+// definition.
+func definitionsOf(ctx context.Context, c *config.Connector, names []string, log *zap.Logger) (definitions []*schema.Definition, bad, err error) {
 	conn, err := server.Connect(ctx, serverConfig(c, log))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer conn.Close()
 	info, err := conn.Info(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if info.MariaDB() != c.MariaDB {
-		return nil, fmt.Errorf("connector.class is that of another kind of server: the server at %s is a %s (%s); set connector.class to %s",
-			conn.Address(), info.Flavor, info.Version, config.ClassOf(info.MariaDB()))
+		return nil, nil, otherKind(c, conn.Address(), info)
 	}
 	opts := catalogOptions(c)
 	opts.IgnoreCase, opts.Version = info.LowerCaseNames != 0, info.VersionNumber()
 	tables, err := conn.Tables(ctx, func(string, string) bool { return true })
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	finder := tableFinder{tables: tables, captured: c.Filter.Captured, ignoreCase: opts.IgnoreCase}
-	found := make([]server.TableID, len(names))
-	var missing []error
-	for i, name := range names {
-		if found[i], err = finder.find(name); err != nil {
-			missing = append(missing, fmt.Errorf("%s: %w", conn.Address(), err))
-		}
-	}
-	if err := errors.Join(missing...); err != nil {
-		return nil, err
+	finder := tableFinder{
+		tables: tables, filter: c.Filter, ignoreCase: opts.IgnoreCase,
+		show: func(database, table string) (string, error) { return conn.ShowCreate(ctx, database, table) },
 	}
 	catalog := schema.NewCatalog(opts)
-	definitions := make([]*schema.Definition, len(found))
-	for i, id := range found {
-		if !c.Filter.Captured(id.Database, id.Name) {
-			log.Warn("the connector does not capture this table (database.include.list, table.include.list and their exclude lists): no records have its schemas",
-				zap.Stringer("table", id))
+	var faults []error
+	for _, name := range names {
+		id, sql, err := finder.definition(name)
+		if err != nil && (ctx.Err() != nil || server.Transient(err)) {
+			return nil, nil, err // the server cannot be asked
 		}
-		sql, err := conn.ShowCreate(ctx, id.Database, id.Name)
+		var def *schema.Definition
+		if err == nil {
+			def, err = catalog.ReadCreateTable(id.Database, sql)
+		}
 		if err != nil {
-			return nil, err
+			faults = append(faults, fmt.Errorf("%s: %w", conn.Address(), err))
+			continue
 		}
-		if definitions[i], err = catalog.ReadCreateTable(id.Database, sql); err != nil {
-			return nil, err
+		if why := finder.notCaptured(id); why != "" {
+			log.Warn(why+": no records have its schemas", zap.Stringer("table", id))
 		}
+		definitions = append(definitions, def)
 	}
-	return definitions, nil
+	return definitions, errors.Join(faults...), nil
 }
 
-// tableFinder finds tables of a server by name.
-type tableFinder struct {
-	tables     []server.TableID
-	captured   func(database, table string) bool
-	ignoreCase bool
-}
-
-// find finds database.table, or the only captured table of a name. Its error names tables whose names are near.
-func (f *tableFinder) find(name string) (server.TableID, error) {
-	same := func(a string) bool { return a == name || f.ignoreCase && strings.EqualFold(a, name) }
-	var found []server.TableID
-	for _, id := range f.tables {
-		switch {
-		case same(id.String()):
-			return id, nil
-		case same(id.Name) && f.captured(id.Database, id.Name):
-			found = append(found, id)
-		}
+// otherKind is the error for a server that is not of the kind that the connector is for.
+func otherKind(c *config.Connector, address string, info *server.Info) error {
+	if c.File == "" {
+		scheme := map[bool]string{true: "mariadb", false: "mysql"}
+		return fmt.Errorf("the server at %s is a %s (%s): begin the URL with %s:// instead of %s://", address, info.Flavor, info.Version, scheme[info.MariaDB()], scheme[c.MariaDB])
 	}
-	switch len(found) {
-	case 0:
-		near := ""
-		if names := f.near(name); len(names) > 0 {
-			near = "; names near it: " + strings.Join(names, ", ")
-		}
-		return server.TableID{}, fmt.Errorf("there is no table %s%s (tables on which the user has no privilege are not seen)", name, near)
-	case 1:
-		return found[0], nil
-	}
-	return server.TableID{}, fmt.Errorf("there is more than one table %s: give %s", name, enumerate(found))
-}
-
-// near names the first few tables that may be meant by a name.
-func (f *tableFinder) near(name string) []string {
-	const most = 5
-	_, table, ok := strings.Cut(name, ".")
-	if !ok {
-		table = name
-	}
-	var names []string
-	for _, id := range f.tables {
-		if like(id.String(), name) || like(id.Name, table) || like(id.Name, name) {
-			names = append(names, id.String())
-		}
-	}
-	return names[:min(len(names), most)]
-}
-
-// like says whether two names differ in one place only, and there in two letters at most.
-func like(a, b string) bool {
-	const letters = 2
-	a, b = strings.ToLower(a), strings.ToLower(b)
-	longest, shortest := max(len(a), len(b)), min(len(a), len(b))
-	front := 0
-	for front < shortest && a[front] == b[front] {
-		front++
-	}
-	back := 0
-	for back < shortest-front && a[len(a)-1-back] == b[len(b)-1-back] {
-		back++
-	}
-	return longest-front-back <= letters && front+back > 0
-}
-
-func enumerate(tables []server.TableID) string {
-	names := make([]string, len(tables))
-	for i, id := range tables {
-		names[i] = id.String()
-	}
-	slices.Sort(names)
-	return strings.Join(names, " or ")
+	return fmt.Errorf("connector.class is that of another kind of server: the server at %s is a %s (%s); set connector.class to %s",
+		address, info.Flavor, info.Version, config.ClassOf(info.MariaDB()))
 }
 
 // tableText is what is printed of a table.

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,7 +31,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"two URLs":       {args: []string{url, url, "t"}, want: "more than one URL"},
 		"URL and config": {args: []string{url, "t"}, flags: schemaFlags{config: "c.json"}, want: "a URL and --config"},
 		"format":         {args: []string{url, "t"}, flags: schemaFlags{format: "xml"}, want: "--format xml is neither connect nor avro"},
-		"another scheme": {args: []string{"postgres://u@h/db", "t"}, want: "must begin with mysql://"},
+		"another scheme": {args: []string{"postgres://u@h/db", "t"}, want: "must begin with mysql:// or mariadb://"},
 		"no such file":   {args: []string{"t"}, flags: schemaFlags{config: "missing.json"}, want: "missing.json"},
 	} {
 		_, _, err := schemaConfig(test.args, &test.flags, zap.NewNop())
@@ -53,9 +55,7 @@ func TestFindTable(t *testing.T) {
 		{Database: "new", Name: "u"},
 		{Database: "old", Name: "hidden"},
 	}
-	captured := func(database, table string) bool {
-		return table != "hidden" && (database != "old" || table == "u")
-	}
+	filter := schemaConnector(t, map[string]string{"table.exclude.list": `.*\.hidden,old\.orders`}).Filter
 	const unseen = " (tables on which the user has no privilege are not seen)"
 	for _, c := range []struct {
 		name       string
@@ -74,11 +74,11 @@ func TestFindTable(t *testing.T) {
 		{"new.orders", false, "there is no table new.orders; names near it: shop.orders, old.orders" + unseen},
 		{"shop.orders_item", false, "there is no table shop.orders_item" + unseen},
 		{"order_item", false, "there is no table order_item; names near it: shop.order_items" + unseen},
-		{"hidden", false, "there is no table hidden; names near it: old.hidden" + unseen},
+		{"hidden", false, "there is no table hidden that the connector captures: the connector does not capture old.hidden (table.include.list, table.exclude.list); to see its schemas all the same give old.hidden"},
 		{"x", false, "there is no table x" + unseen},
 		{"u", false, "there is more than one table u: give new.u or old.u"},
 	} {
-		f := tableFinder{tables: tables, captured: captured, ignoreCase: c.ignoreCase}
+		f := tableFinder{tables: tables, filter: filter, ignoreCase: c.ignoreCase}
 		id, err := f.find(c.name)
 		got := id.Database + "/" + id.Name
 		if err != nil {
@@ -87,6 +87,126 @@ func TestFindTable(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
 		}
+	}
+}
+
+// TestFindDefinition has what is not among the tables: views, the server's own tables, and what the server does not show.
+func TestFindDefinition(t *testing.T) {
+	denied := errors.New("denied")
+	asked := 0
+	f := tableFinder{
+		tables: []server.TableID{{Database: "shop", Name: "orders"}, {Database: "shop", Name: "items"}, {Database: "other", Name: "x"}},
+		filter: schemaConnector(t, map[string]string{"database.include.list": "shop"}).Filter,
+		show: func(database, table string) (string, error) {
+			asked++
+			switch database + "." + table {
+			case "shop.v", "a.b.v", "sys.version":
+				return "", fmt.Errorf("%s.%s is a view, not a table%w", database, table, errEmpty{server.ErrNoTable})
+			case "shop.orders", "mysql.user", "other.x":
+				return "CREATE TABLE of " + table, nil
+			case "shop.secret":
+				return "", fmt.Errorf("%w%w", denied, errEmpty{server.ErrAccess})
+			}
+			return "", errEmpty{server.ErrNoTable}
+		},
+	}
+	const builtin = "is no table with rows of its own, so that the binlog has no changes of it"
+	for name, want := range map[string]string{
+		"shop.orders":               "CREATE TABLE of orders",
+		"orders":                    "CREATE TABLE of orders",
+		"other.x":                   "CREATE TABLE of x", // with a warning
+		"x":                         "the connector does not capture the database other (database.include.list, database.exclude.list); to see its schemas all the same give other.x",
+		"shop.v":                    "shop.v is a view: the binlog has no changes of it",
+		"v":                         "shop.v is a view",
+		"a.b.v":                     "a.b.v is a view",
+		"mysql.user":                "CREATE TABLE of user", // with a warning
+		"sys.version":               "sys.version is a view",
+		"Information_Schema.TABLES": builtin,
+		"performance_schema.x":      builtin,
+		"shop.secret":               "denied",
+		"shop.none":                 "there is no table shop.none",
+		"none":                      "there is no table none",
+		".":                         "there is no table .",
+		"shop.":                     "there is no table shop.",
+	} {
+		_, sql, err := f.definition(name)
+		got := sql
+		if err != nil {
+			got = err.Error()
+			if !errors.Is(err, server.ErrNoTable) && !errors.Is(err, server.ErrAccess) {
+				t.Errorf("%s: %v is not about the table", name, err)
+			}
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+	}
+	for id, want := range map[server.TableID]string{
+		{Database: "shop", Name: "orders"}: "",
+		{Database: "other", Name: "x"}:     "database.include.list",
+		{Database: "mysql", Name: "user"}:  "table.ignore.builtin",
+		{Database: "sys", Name: "config"}:  "table.ignore.builtin",
+	} {
+		if got := f.notCaptured(id); (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+	f.tables = nil
+	for i := range 100 {
+		f.tables = append(f.tables, server.TableID{Database: fmt.Sprintf("shop%d", i), Name: "t"})
+	}
+	f.filter, asked = new(config.Filter), 0
+	if _, _, err := f.definition("none"); err == nil || asked > 20 {
+		t.Errorf("%d questions, %v", asked, err)
+	}
+}
+
+// errEmpty is a kind of error without a text of its own.
+type errEmpty struct{ kind error }
+
+func (errEmpty) Error() string   { return "" }
+func (e errEmpty) Unwrap() error { return e.kind }
+
+// TestOtherKindOfServer has how to name the other kind, for a URL and a file.
+func TestOtherKindOfServer(t *testing.T) {
+	maria, mysql := &server.Info{Flavor: server.MariaDB, Version: "11.8"}, &server.Info{Version: "8.4"}
+	for _, test := range []struct {
+		c    config.Connector
+		info *server.Info
+		want string
+	}{
+		{config.Connector{}, maria, "begin the URL with mariadb:// instead of mysql://"},
+		{config.Connector{MariaDB: true}, mysql, "begin the URL with mysql:// instead of mariadb://"},
+		{config.Connector{File: "c.json"}, maria, "set connector.class to io.debezium.connector.mariadb.MariaDbConnector"},
+	} {
+		if err := otherKind(&test.c, "h:1", test.info); !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "h:1") {
+			t.Errorf("%v, want %q", err, test.want)
+		}
+	}
+}
+
+// TestGoodTablesArePrinted holds that one that has no schemas does not keep the others from being printed.
+func TestGoodTablesArePrinted(t *testing.T) {
+	connector := schemaConnector(t, nil)
+	em, err := newEmitter(connector, nil, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var definitions []*schema.Definition
+	for _, sql := range []string{"CREATE TABLE `a` (`x` int)", "CREATE TABLE `b` (`c` circle)", "CREATE TABLE `d` (`x` int)"} {
+		def, err := schema.NewCatalog(catalogOptions(connector)).ReadCreateTable("db", sql)
+		if err != nil {
+			t.Fatal(err)
+		}
+		definitions = append(definitions, def)
+	}
+	var out bytes.Buffer
+	err = writeDefinitions(em, connector, definitions, &schemaFlags{}, &out)
+	if err == nil || !strings.Contains(err.Error(), "table db.b: ") {
+		t.Error(err)
+	}
+	if got := out.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, `{"table":"db.a"`) || !strings.Contains(got, `{"table":"db.d"`) {
+		t.Error(got)
 	}
 }
 

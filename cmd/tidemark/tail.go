@@ -38,7 +38,7 @@ type tailFlags struct {
 func tailCommand() *cobra.Command {
 	var f tailFlags
 	cmd := &cobra.Command{
-		Use:   "tail mysql://user[:password]@host[:port]/[database][?tables=a,b] | --config connector.json [--binlog FILE…]",
+		Use:   "tail mysql|mariadb://user[:password]@host[:port]/[database][?tables=a,b] | --config connector.json [--binlog FILE…]",
 		Short: "Print the change events of a server or of binlog files, without Kafka and without state",
 		Long: `tail prints the events that run would write to Kafka. It stores nothing and needs no Kafka.
 
@@ -166,14 +166,16 @@ func tailConfig(args []string, f tailFlags, log *zap.Logger) (*config.Connector,
 	var warnings []config.Warning
 	var err error
 	switch {
-	case slices.ContainsFunc(files, func(name string) bool { return strings.HasPrefix(name, "mysql://") }):
+	case slices.ContainsFunc(files, func(name string) bool {
+		return strings.HasPrefix(name, "mysql://") || strings.HasPrefix(name, "mariadb://")
+	}):
 		return nil, nil, errors.New("a URL and --binlog: give one of the two; the settings for binlog files come from --config")
 	case f.config != "" && len(files) == 0 && len(args) > 0:
 		return nil, nil, errors.New("a URL and --config: give one of the two")
 	case len(files) == 0 && len(args) > 1:
 		return nil, nil, errors.New("more than one URL: give one")
 	case f.config != "":
-		connector, warnings, err = config.LoadTail(f.config, config.Options{Lenient: f.lenient, Offline: len(files) > 0})
+		connector, warnings, err = config.LoadTail(f.config, config.Options{Lenient: f.lenient, Registry: f.registry.given(), Offline: len(files) > 0})
 	case len(files) > 0:
 		connector, warnings, err = config.ParseURL("mysql://nobody@offline/", func(string) string { return "" })
 	case len(args) == 1:

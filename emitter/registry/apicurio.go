@@ -197,6 +197,7 @@ func ofApicurio(status int, raw []byte) *answer {
 	}
 	a := &answer{status: status, message: string(bytes.TrimSpace(raw))}
 	if json.Unmarshal(raw, &said) != nil || said.Message == "" {
+		a.foreign = true
 		return a
 	}
 	a.message = said.Message
@@ -207,6 +208,7 @@ func ofApicurio(status int, raw []byte) *answer {
 	}
 	a.incompatible = status == http.StatusConflict && said.Name == "RuleViolationException" &&
 		strings.HasPrefix(said.Message, "Incompatible artifact")
+	a.tooLarge = a.isTooLarge()
 	a.race = said.Name == "VersionAlreadyExistsException" // the registry numbers versions itself
 	return a
 }

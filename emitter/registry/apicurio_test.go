@@ -172,7 +172,7 @@ func TestApicurioRegisters(t *testing.T) {
 			}
 			// Another process gets the same ids and makes no version.
 			second, _ := client(t, Config{URLs: []string{s.url + "/apis/registry/v2/"}, API: Apicurio, AutoRegister: true, IDs: what.kind, Group: what.group})
-			second.Lookup(t.Context(), []Schema{{Subject: "p.d.t-value", Text: valueText}, {Subject: "unknown", Text: valueText}})
+			second.Lookup(t.Context(), slices.Values([]Schema{{Subject: "p.d.t-value", Text: valueText}, {Subject: "unknown", Text: valueText}}))
 			if id, ok := second.ID("p.d.t-value", valueText); !ok || id != what.value {
 				t.Errorf("id %d, %t, want %d", id, ok, what.value)
 			}
@@ -214,7 +214,7 @@ func TestApicurioLooksUp(t *testing.T) {
 
 	// Where schemas are registered the id is the one that registering gives, whether the lookup at the start comes first or not.
 	c, _ = client(t, Config{URLs: []string{s.url}, API: Apicurio, AutoRegister: true})
-	c.Lookup(t.Context(), []Schema{valueSchema()})
+	c.Lookup(t.Context(), slices.Values([]Schema{valueSchema()}))
 	if id, ok := c.ID("p.d.t-value", valueText); ok {
 		t.Errorf("id %d of a text that is only like it", id)
 	}
@@ -233,7 +233,7 @@ func TestApicurioLooksUp(t *testing.T) {
 
 func TestApicurioFindsLatest(t *testing.T) {
 	s, store := apicurioServer(t)
-	c, _ := client(t, Config{URLs: []string{s.url}, API: Apicurio, FindLatest: true, IDs: ContentID})
+	c, _ := client(t, Config{URLs: []string{s.url}, API: Apicurio, UseLatest: true, IDs: ContentID})
 	err := c.Resolve(t.Context(), valueSchema())
 	if refusal(t, err).Status != 404 {
 		t.Error(err)
@@ -271,8 +271,9 @@ func TestApicurioRefuses(t *testing.T) {
 			"incompatible", 409, `{"causes":[{"description":"READER_FIELD_MISSING_DEFAULT_VALUE: n","context":"/fields/1"}],"message":"Incompatible artifact: p.d.t-value [AVRO], num of incompatible diffs: {1}","error_code":409,"name":"RuleViolationException"}`, true,
 			[]string{"Incompatible artifact: p.d.t-value", "READER_FIELD_MISSING_DEFAULT_VALUE: n at /fields/1", "HTTP 409", `POST `, "/groups/g/artifacts/p.d.t-value/rules with"},
 		},
-		{"syntax", 409, `{"message":"Syntax violation for Avro artifact.","error_code":409,"name":"RuleViolationException"}`, false, []string{"Syntax violation"}},
-		{"other conflict", 409, `{"message":"Limit exceeded","error_code":409,"name":"LimitExceededException"}`, false, []string{"Limit exceeded"}},
+		{"syntax", 409, `{"message":"Syntax violation for Avro artifact.","error_code":409,"name":"RuleViolationException"}`, false, []string{"Syntax violation", "rules"}},
+		{"too large", 409, `{"message":"Maximum size of artifact version exceeded","error_code":409,"name":"LimitExceededException"}`, false, []string{"Maximum size", fmt.Sprintf("the schema has %d bytes", len(valueText)), "registry.limits.config.max-schema-size-bytes"}},
+		{"too many", 409, `{"message":"Maximum number of artifacts exceeded","error_code":409,"name":"LimitExceededException"}`, false, []string{"Maximum number", "registry.limits.config"}},
 		{"login", 401, ``, false, []string{"apicurio.auth.username"}},
 		{"right", 403, `{"message":"User is not authorized","error_code":403,"name":"ForbiddenException"}`, false, []string{"not authorized", "apicurio.registry.auto-register=false"}},
 		{"path", 404, "RESTEASY003210: Could not find resource", false, []string{"RESTEASY003210", "apicurio.registry.url"}},
@@ -315,7 +316,7 @@ func TestApicurioNames(t *testing.T) {
 	s, _ := apicurioServer(t)
 	for _, register := range []bool{true, false} {
 		for _, name := range []string{"tä", "a%b", "a\nb"} {
-			c, _ := client(t, Config{URLs: []string{s.url}, API: Apicurio, AutoRegister: register, FindLatest: len(name) == 2})
+			c, _ := client(t, Config{URLs: []string{s.url}, API: Apicurio, AutoRegister: register, UseLatest: len(name) == 2})
 			err := c.Resolve(t.Context(), Schema{Subject: name, Text: valueText})
 			if r := refusal(t, err); r.Status != 0 {
 				t.Errorf("%+v", r)

@@ -18,6 +18,9 @@ const (
 	longestWait  = 10 * time.Second
 )
 
+// patience is how long a request may take before it is said what is waited for: the limit for an answer is a minute or more.
+const patience = 5 * time.Second
+
 // errClosed is the cause when a client is closed while it waits.
 var errClosed = errors.New("the client of the schema registry is closed")
 
@@ -66,7 +69,7 @@ type Client struct {
 	protocols []protocol
 	working   atomic.Int32 // index of the instance that answered last
 
-	wait, maxWait time.Duration
+	wait, maxWait, patience time.Duration
 
 	closed context.Context // ends with Close
 	close  context.CancelCauseFunc
@@ -77,6 +80,7 @@ type Client struct {
 		sync.RWMutex
 		ids   map[cacheKey]int64
 		texts map[int64]string
+		given map[int64]givenID
 	}
 }
 
@@ -89,19 +93,16 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Group == "" {
 		cfg.Group = "default"
 	}
-	if cfg.API == Apicurio {
-		cfg.UseLatest = cfg.FindLatest
-	}
 	c := &Client{
-		cfg: cfg, log: cfg.Log, names: namesOf(cfg.API), scrub: newScrubber(&cfg, instances),
-		transport: newTransport(&cfg), wait: shortestWait, maxWait: longestWait,
+		cfg: cfg, log: cfg.Log, names: namesOf(&cfg), scrub: newScrubber(&cfg, instances),
+		transport: newTransport(&cfg), wait: shortestWait, maxWait: longestWait, patience: patience,
 	}
 	if c.log == nil {
 		c.log = zap.NewNop()
 	}
 	c.outage.log = c.log
 	c.closed, c.close = context.WithCancelCause(context.Background())
-	c.cache.ids, c.cache.texts = map[cacheKey]int64{}, map[int64]string{}
+	c.cache.ids, c.cache.texts, c.cache.given = map[cacheKey]int64{}, map[int64]string{}, map[int64]givenID{}
 	web := &http.Client{Transport: bounded{c.transport}}
 	if cfg.ConnectTimeout > 0 && cfg.ReadTimeout > 0 {
 		web.Timeout = max(cfg.ConnectTimeout+cfg.ReadTimeout, 0) // no limit if it is beyond what a Duration holds
@@ -143,13 +144,24 @@ func (c *Client) Text(id int64) (text string, ok bool) {
 	return text, ok
 }
 
-func (c *Client) keep(s Schema, id int64) {
+// keep puts an id into the cache. Base is who gave it, empty when the registry's schema was compared with ours: else an id
+// that was given for another schema before is an error, since all readers would take the one schema for the other.
+func (c *Client) keep(s Schema, id int64, base string) error {
 	c.cache.Lock()
 	defer c.cache.Unlock()
+	if base != "" {
+		now := givenID{layoutOf(s.Text), s.Subject}
+		if before, there := c.cache.given[id]; !there {
+			c.cache.given[id] = now
+		} else if before.layout != now.layout {
+			return c.givenTwice(s, base, id, before.subject)
+		}
+	}
 	c.cache.ids[keyOf(s.Subject, s.Text)] = id
 	if _, there := c.cache.texts[id]; !there && c.cfg.KeepTexts {
 		c.cache.texts[id] = s.Text
 	}
+	return nil
 }
 
 // Close ends all requests, those that wait included, and connections. What is in the cache can still be read. It may be
@@ -162,6 +174,9 @@ func (c *Client) Close() {
 // untilClosed is ctx that ends with the client as well.
 func (c *Client) untilClosed(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
+	if c.closed.Err() != nil { // AfterFunc would cancel in a goroutine of its own, and a request might be answered before
+		cancel(errClosed)
+	}
 	stop := context.AfterFunc(c.closed, func() { cancel(errClosed) })
 	return ctx, func() {
 		stop()

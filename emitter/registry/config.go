@@ -48,12 +48,8 @@ type Config struct {
 	Proxy string      // host:port of an HTTP proxy; empty: none, whatever the environment says
 
 	// AutoRegister registers schemas that the registry does not have. Otherwise UseLatest takes the id of the latest schema
-	// of the subject, and without it the schema must be there.
+	// of the subject, if that describes the very bytes that are written, and without it the schema must be there.
 	AutoRegister, UseLatest bool
-
-	// LatestStrict is latest.compatibility.strict. It changes nothing: the latest schema is taken only if it describes the
-	// very bytes that are written, which is stricter.
-	LatestStrict bool
 
 	Normalize bool // Confluent: the registry brings schemas into a normal form before it compares them
 
@@ -64,13 +60,17 @@ type Config struct {
 
 	API API
 
+	// ApicurioKeys makes messages name settings as Apicurio's converter does, whatever the API; URLsFrom is what they say
+	// that URLs are from, empty for the property.
+	ApicurioKeys bool
+	URLsFrom     string
+
 	// The rest is Apicurio's.
 
-	IDs        IDKind
-	Group      string // of the artifacts; empty: default
-	FindLatest bool   // UseLatest by Apicurio's name
+	IDs   IDKind
+	Group string // of the artifacts; empty: default
 
-	// Log is told once when the registry stops answering and once when it answers again; nil: nobody.
+	// Log is told once when the registry stops answering, or lets a request wait, and once when it answers again; nil: nobody.
 	Log *zap.Logger
 }
 

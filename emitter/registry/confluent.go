@@ -61,9 +61,10 @@ func ofConfluent(err error) error {
 	}
 	a := &answer{status: response.StatusCode, code: response.ErrorCode, message: response.Message}
 	if len(response.Raw) == 0 || a.message == "" { // no JSON object
-		a.message = string(response.Raw)
+		a.message, a.foreign = string(response.Raw), true
 	}
-	a.incompatible = a.status == http.StatusConflict
+	a.tooLarge = a.isTooLarge()
+	a.incompatible = a.status == http.StatusConflict && !a.limit()
 	return a
 }
 

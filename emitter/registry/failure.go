@@ -32,7 +32,9 @@ type answer struct {
 	code         int
 	message      string
 	incompatible bool
+	tooLarge     bool // the schema is
 	race         bool // lost against another client that did the same
+	foreign      bool // it is not said in the form of the API, so that a schema registry may not have said it
 }
 
 func (a *answer) Error() string { return fmt.Sprintf("HTTP %d: %s", a.status, a.message) }
@@ -90,8 +92,17 @@ func (u *unavailable) Error() string { return u.text }
 // settingNames are those by which an operator knows the settings.
 type settingNames struct{ url, login, trust, identity, auto, latest string }
 
-func namesOf(api API) settingNames {
-	if api == Apicurio {
+func namesOf(cfg *Config) settingNames {
+	names := namesBy(cfg.API == Apicurio || cfg.ApicurioKeys)
+	if cfg.URLsFrom != "" {
+		names.login = strings.ReplaceAll(names.login, names.url, cfg.URLsFrom)
+		names.url = cfg.URLsFrom
+	}
+	return names
+}
+
+func namesBy(apicurio bool) settingNames {
+	if apicurio {
 		return settingNames{
 			url:      "apicurio.registry.url",
 			login:    "apicurio.auth.username and apicurio.auth.password",
@@ -113,7 +124,8 @@ func namesOf(api API) settingNames {
 }
 
 // refused makes the error for an answer that waiting does not change.
-func (c *Client) refused(asked request, subject, base string, a *answer) *Refused {
+func (c *Client) refused(asked request, s Schema, base string, a *answer) *Refused {
+	subject := s.Subject
 	r := &Refused{
 		Subject: subject, Status: a.status, Code: a.code, Reason: c.reason(a.message), URL: base,
 		what:         fmt.Sprintf("the schema registry at %s refuses the schema of subject %q", base, subject),
@@ -126,6 +138,11 @@ func (c *Client) refused(asked request, subject, base string, a *answer) *Refuse
 	switch {
 	case a.status == 0:
 		r.what = fmt.Sprintf("the schema of subject %q cannot be used with the schema registry at %s", subject, base)
+	case wantsTLS(a):
+		r.what = fmt.Sprintf("the schema registry at %s is asked without TLS and wants it", base)
+		r.Advice, r.general = fmt.Sprintf("write https:// instead of http:// in %s", c.names.url), true
+	case a.tooLarge, a.status == http.StatusRequestEntityTooLarge:
+		r.Advice = c.smaller(s)
 	case a.status == http.StatusUnauthorized:
 		r.what = fmt.Sprintf("the schema registry at %s refuses the credentials", base)
 		if !c.authenticates() {
@@ -143,18 +160,81 @@ func (c *Client) refused(asked request, subject, base string, a *answer) *Refuse
 	case a.incompatible: // Apicurio takes NONE for a subject as "the global level holds"
 		r.Advice = fmt.Sprintf(`allow it with PUT %s/config/%s {"compatibility":"NONE"} (in Apicurio with a level that the change keeps, as NONE there leaves it to the global level) and start again`,
 			base, url.PathEscape(subject))
+	case a.status == http.StatusNotFound && asked != registering && (a.foreign || c.cfg.API == Confluent && a.code == http.StatusNotFound):
+		r.what = fmt.Sprintf("what answers at %s does not have the paths of a schema registry", base)
+		r.Advice, r.general = c.path(), true
 	case a.status == http.StatusNotFound && asked == lookingUp:
 		r.what = fmt.Sprintf("the schema registry at %s does not have the schema of subject %q", base, subject)
 		r.Advice = fmt.Sprintf("register it before (tidemark schema prints it), or set %s=true", c.names.auto)
 	case a.status == http.StatusNotFound && asked == askingLatest:
 		r.what = fmt.Sprintf("the schema registry at %s has no schema of subject %q", base, subject)
 		r.Advice = fmt.Sprintf("register one before (tidemark schema prints it), or set %s=true", c.names.auto)
-	case a.status == http.StatusNotFound && c.cfg.API == Confluent:
-		r.Advice = "check the path in schema.registry.url (Apicurio has this API at /apis/ccompat/v7)"
-	case a.status == http.StatusNotFound, a.status == http.StatusMethodNotAllowed:
-		r.Advice = "check the path in " + c.names.url
+	case a.status == http.StatusNotFound, a.status == http.StatusMethodNotAllowed, a.status == http.StatusNotImplemented:
+		r.Advice = c.path()
+	case a.status == http.StatusUnprocessableEntity:
+		r.Advice = c.unprocessable(a, base, subject)
+	case a.status == http.StatusProxyAuthRequired:
+		r.Advice, r.general = "the proxy wants a login, which the converter has no settings for: name one without, or none (proxy.host)", true
+	case a.status == http.StatusConflict && a.limit():
+		r.Advice = "raise the limit (registry.limits.config.… of Apicurio Registry), or delete what is not needed there"
+	case a.status == http.StatusConflict: // of Apicurio's rules, that for validity
+		r.Advice = "the registry's own rules do not let it pass: change them, or what in the table they object to"
+	default:
+		r.Advice = fmt.Sprintf("the request is one that schema registries take: check that %s is the URL of one and not of another server, and that a proxy before it lets requests pass as they are", c.names.url)
 	}
 	return r
+}
+
+// path is the advice for what does not know the paths of the API.
+func (c *Client) path() string {
+	if c.cfg.API == Confluent {
+		return fmt.Sprintf("check the path in %s (Apicurio has this API at /apis/ccompat/v7)", c.names.url)
+	}
+	return "check the path in " + c.names.url
+}
+
+// unprocessable is the advice for 422, whose reasons only the code of Confluent's API tells apart.
+func (c *Client) unprocessable(a *answer, base, subject string) string {
+	const readOnly = 42205
+	if a.code == readOnly && c.cfg.API == Confluent {
+		return fmt.Sprintf(`let it be written to with PUT %s/mode/%s {"mode":"READWRITE"} (or /mode, if that is where it is set)`, base, url.PathEscape(subject))
+	}
+	return "see the schema with tidemark schema; if the registry does not take a name (letters that are not ASCII, for instance), set schema.name.adjustment.mode, for a column field.name.adjustment.mode, to avro"
+}
+
+// smaller is the advice for a schema that is too large.
+func (c *Client) smaller(s Schema) string {
+	return fmt.Sprintf("the schema has %d bytes; raise the limit (a proxy's: client_max_body_size of nginx; Confluent's: max.message.bytes of the topic _schemas; "+
+		"Apicurio's: registry.limits.config.max-schema-size-bytes), or make the schema smaller: without include.schema.comments, or with fewer columns (column.exclude.list)", len(s.Text))
+}
+
+// wantsTLS recognizes what servers answer at a port for TLS to a request that comes without.
+func wantsTLS(a *answer) bool {
+	if a.status != http.StatusBadRequest {
+		return false
+	}
+	for _, words := range []string{
+		"HTTP request to an HTTPS server",            // Go
+		"HTTP request was sent to HTTPS port",        // nginx
+		"speaking plain HTTP to an SSL-enabled",      // Apache
+		"combination of host and port requires TLS.", // Tomcat
+	} {
+		if strings.Contains(a.message, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// limit recognizes a LimitExceededException of Apicurio, which shares the status of what is incompatible.
+func (a *answer) limit() bool {
+	return a.status == http.StatusConflict && strings.HasPrefix(a.message, "Maximum ") && strings.Contains(a.message, " exceeded")
+}
+
+// isTooLarge recognizes a schema that is beyond what the registry takes.
+func (a *answer) isTooLarge() bool {
+	const tooLarge = 42209 // of Confluent's API
+	return a.status == http.StatusUnprocessableEntity && a.code == tooLarge || a.limit() && strings.HasPrefix(a.message, "Maximum size ")
 }
 
 func (c *Client) authenticates() bool {
@@ -210,18 +290,27 @@ func withoutOldSchema(words string) string {
 	return words[:start] + words[end+len("'}, "):]
 }
 
-// judge explains an error of a request that got no definite answer, and says whether waiting can help.
-func (c *Client) judge(err error) (why string, heals bool) {
-	why, heals = c.explain(err)
+// judge explains an error of a request to base that got no definite answer, and says whether waiting can help.
+func (c *Client) judge(err error, base string) (why string, heals bool) {
+	why, heals = c.explain(err, base)
 	return c.reason(why), heals
 }
 
-func (c *Client) explain(err error) (why string, heals bool) {
+func (c *Client) explain(err error, base string) (why string, heals bool) {
 	if a, ok := errors.AsType[*answer](err); ok {
 		return fmt.Sprintf("HTTP %d: %s", a.status, c.reason(a.message)), a.heals()
 	}
 	if moved, ok := errors.AsType[*redirectError](err); ok {
 		return fmt.Sprintf("%v, which is not followed; check %s", moved, c.names.url), false
+	}
+	if page, ok := errors.AsType[*pageError](err); ok {
+		return fmt.Sprintf("what answers there is not a schema registry but a web page, %s (HTTP %d); check %s, its port and its path", page.title, page.status, c.names.url), false
+	}
+	if malformed := strings.Contains(err.Error(), "malformed HTTP response"); malformed {
+		if strings.Contains(err.Error(), `malformed HTTP response "\x15\x03`) { // an alert of TLS
+			return fmt.Sprintf("it answers in TLS; write https:// instead of http:// in %s", c.names.url), false
+		}
+		return fmt.Sprintf("what answers there does not speak HTTP (%v); check %s, its port above all", innermost(err), c.names.url), false
 	}
 	if errors.Is(err, errTooLarge) || errors.Is(err, errNoID) || isJSON(err) {
 		return fmt.Sprintf("what answers there is not a schema registry (%v); check %s", innermost(err), c.names.url), false
@@ -241,6 +330,8 @@ func (c *Client) explain(err error) (why string, heals bool) {
 		return fmt.Sprintf("it refuses the connection; does the registry run there? (%v)", innermost(err)), true
 	case ok && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Sprintf("it does not answer in time; is a firewall in between? (%v)", innermost(err)), true
+	case (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)) && strings.HasPrefix(base, "http://"):
+		return fmt.Sprintf("it closed the connection before its answer was complete (%v); if that is a port for TLS, write https:// in %s", innermost(err), c.names.url), true
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
 		return fmt.Sprintf("it closed the connection before its answer was complete (%v)", innermost(err)), true
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -26,8 +27,8 @@ const (
 
 // Resolve returns when the id of a schema is in the cache: at once if it is there, else after a request. When no instance
 // of the registry can be reached or they answer 408, 429, 500, 502, 503 or 504 it tries again without end, 0.5 s to 10 s
-// apart, until ctx ends or Close is called; that is said once in the log, and once when it is over. Any other answer is a
-// [*Refused] at once.
+// apart, until ctx ends or Close is called; that is said once in the log, and once when it is over. So is an answer that
+// takes longer than some seconds. Any other answer is a [*Refused] at once.
 func (c *Client) Resolve(ctx context.Context, s Schema) error {
 	if _, ok := c.ID(s.Subject, s.Text); ok {
 		return nil
@@ -61,21 +62,24 @@ func (c *Client) Resolve(ctx context.Context, s Schema) error {
 	}
 }
 
-// Lookup asks for the ids of schemas and puts those that the registry knows into the cache, eight at a time. It registers
-// nothing and returns no error, since what is missing is asked for again by [Client.Resolve]: a schema that is not there is
-// left out, and the first failure ends it and goes to the log. It returns when all requests have ended.
-func (c *Client) Lookup(ctx context.Context, schemas []Schema) {
+// Lookup asks for the ids of schemas and puts those that the registry knows into the cache, eight at a time; it takes the
+// next schema when it can ask for it. It registers nothing and returns no error, since what is missing is asked for again by
+// [Client.Resolve]: a schema that is not there is left out, and the first failure ends it and goes to the log. It returns
+// when all requests have ended.
+func (c *Client) Lookup(ctx context.Context, schemas iter.Seq[Schema]) {
 	ctx, done := c.untilClosed(ctx)
 	defer done()
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(lookups)
-	for _, s := range schemas {
-		if _, ok := c.ID(s.Subject, s.Text); ok {
-			continue
-		}
+	asked := 0
+	for s := range schemas {
 		if inner.Err() != nil {
 			break
 		}
+		if _, ok := c.ID(s.Subject, s.Text); ok {
+			continue
+		}
+		asked++
 		group.Go(func() error {
 			if inner.Err() != nil {
 				return nil
@@ -88,11 +92,18 @@ func (c *Client) Lookup(ctx context.Context, schemas []Schema) {
 		})
 	}
 	err := group.Wait()
-	if err == nil || errors.Is(ctx.Err(), context.Canceled) { // by Close as well
+	if err == nil {
+		err = context.Cause(ctx) // as when it ended between two requests
+	}
+	if err == nil {
+		return
+	}
+	c.outage.gaveUp()
+	if errors.Is(ctx.Err(), context.Canceled) { // by Close as well
 		return
 	}
 	c.log.Warn("schemas could not be looked up in the registry; each is asked for when its first record comes",
-		zap.Int("schemas", len(schemas)), zap.String("urls", strings.Join(c.urls, ", ")), zap.String("reason", err.Error()))
+		zap.Int("asked", asked), zap.String("urls", strings.Join(c.urls, ", ")), zap.String("reason", err.Error()))
 }
 
 // Latest returns the newest schema of a subject and its version, 0 if the version is no number. Each instance of the
@@ -101,7 +112,7 @@ func (c *Client) Latest(ctx context.Context, subject string) (text string, versi
 	ctx, done := c.untilClosed(ctx)
 	defer done()
 	var found latest
-	_, err = c.ask(ctx, askingLatest, subject, func(p protocol) (err error) {
+	_, err = c.ask(ctx, askingLatest, Schema{Subject: subject}, func(p protocol) (err error) {
 		found, err = p.latest(ctx, subject)
 		return err
 	})
@@ -111,17 +122,18 @@ func (c *Client) Latest(ctx context.Context, subject string) (text string, versi
 // find gets the id of a schema by one request to each instance of the registry at most, and puts it into the cache.
 func (c *Client) find(ctx context.Context, s Schema, register bool) error {
 	var id int64
+	var base string
 	var err error
 	switch {
 	case register:
-		_, err = c.ask(ctx, registering, s.Subject, func(p protocol) (err error) {
+		base, err = c.ask(ctx, registering, s, func(p protocol) (err error) {
 			id, err = p.register(ctx, s.Subject, s.Text)
 			return err
 		})
 	case c.cfg.UseLatest && !c.cfg.AutoRegister:
 		id, err = c.findLatest(ctx, s)
 	default:
-		_, err = c.ask(ctx, lookingUp, s.Subject, func(p protocol) (err error) {
+		base, err = c.ask(ctx, lookingUp, s, func(p protocol) (err error) {
 			id, err = p.lookup(ctx, s.Subject, s.Text)
 			return err
 		})
@@ -129,14 +141,13 @@ func (c *Client) find(ctx context.Context, s Schema, register bool) error {
 	if err != nil {
 		return err
 	}
-	c.keep(s, id)
-	return nil
+	return c.keep(s, id, base)
 }
 
 // findLatest takes the id of the latest schema, if that describes the bytes that are written by ours.
 func (c *Client) findLatest(ctx context.Context, s Schema) (int64, error) {
 	var found latest
-	base, err := c.ask(ctx, askingLatest, s.Subject, func(p protocol) (err error) {
+	base, err := c.ask(ctx, askingLatest, s, func(p protocol) (err error) {
 		found, err = p.latest(ctx, s.Subject)
 		return err
 	})
@@ -157,13 +168,16 @@ func (c *Client) findLatest(ctx context.Context, s Schema) (int64, error) {
 
 // ask asks the instances of the registry one after the other, from the one that answered last, until one gives a definite
 // answer; base is that instance. The error is a *Refused, an *unavailable, or the cause of ctx's end.
-func (c *Client) ask(ctx context.Context, what request, subject string, f func(protocol) error) (base string, err error) {
+func (c *Client) ask(ctx context.Context, what request, s Schema, f func(protocol) error) (base string, err error) {
 	first := int(c.working.Load())
 	var reasons []string
 	anyHeals := false
 	for i := range c.protocols {
 		n := (first + i) % len(c.protocols)
+		start := time.Now()
+		said := time.AfterFunc(c.patience, func() { c.outage.slow(s, c.urls[n], start) })
 		err := f(c.protocols[n])
+		said.Stop()
 		if ctx.Err() != nil && err != nil {
 			return "", context.Cause(ctx)
 		}
@@ -174,9 +188,9 @@ func (c *Client) ask(ctx context.Context, what request, subject string, f func(p
 			if err == nil {
 				return c.urls[n], nil
 			}
-			return c.urls[n], c.refused(what, subject, c.urls[n], definite)
+			return c.urls[n], c.refused(what, s, c.urls[n], definite)
 		}
-		why, heals := c.judge(err)
+		why, heals := c.judge(err, c.urls[n])
 		anyHeals = anyHeals || heals
 		reasons = append(reasons, c.urls[n]+": "+why)
 	}
@@ -184,7 +198,7 @@ func (c *Client) ask(ctx context.Context, what request, subject string, f func(p
 		return "", &unavailable{"the schema registry cannot be used: " + strings.Join(reasons, "; ")}
 	}
 	return "", &Refused{
-		Subject: subject, URL: c.urls[first], Reason: strings.Join(reasons, "; "),
+		Subject: s.Subject, URL: c.urls[first], Reason: strings.Join(reasons, "; "),
 		what: "the schema registry cannot be used", general: true,
 	}
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +15,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/sr"
+	"github.com/twmb/franz-go/pkg/sr/srfake"
 )
 
 func TestResolveAsksOnce(t *testing.T) {
@@ -210,9 +214,9 @@ func TestBackoffGrows(t *testing.T) {
 func TestNextInstance(t *testing.T) {
 	for _, fault := range []int{500, 502, 503, 504, 429, 408} {
 		t.Run(fmt.Sprint(fault), func(t *testing.T) {
-			bad, _ := fake(t)
+			bad, registry := fake(t)
 			bad.always(fault, "no")
-			good, _ := fake(t)
+			good := serve(t, registry.Handler())
 			c, logs := client(t, auto(bad.url, good.url))
 			if err := c.Resolve(t.Context(), valueSchema()); err != nil {
 				t.Fatal(err)
@@ -290,7 +294,7 @@ func TestLookupOnly(t *testing.T) {
 
 func TestUseLatest(t *testing.T) {
 	s, fake := fake(t)
-	c, _ := client(t, Config{URLs: []string{s.url}, UseLatest: true, LatestStrict: true})
+	c, _ := client(t, Config{URLs: []string{s.url}, UseLatest: true})
 	err := c.Resolve(t.Context(), valueSchema())
 	if refusal(t, err).Status != 404 {
 		t.Error(err)
@@ -402,11 +406,43 @@ func TestClose(t *testing.T) {
 	if _, ok := c.ID("p.d.t-value", valueText); !ok {
 		t.Error("the cache is gone")
 	}
-	if err := c.Resolve(t.Context(), key); !errors.Is(err, errClosed) {
-		t.Error(err)
+	key.Subject = "after" // one of before the end may be seen only now
+	for range 200 {       // a race with a goroutine that cancels would show
+		if err := c.Resolve(t.Context(), key); !errors.Is(err, errClosed) {
+			t.Fatal(err)
+		}
+		if _, _, err := c.Latest(t.Context(), "after"); !errors.Is(err, errClosed) {
+			t.Fatal(err)
+		}
+		c.Lookup(t.Context(), slices.Values([]Schema{key}))
 	}
-	if _, _, err := c.Latest(t.Context(), "p.d.t-value"); !errors.Is(err, errClosed) {
-		t.Error(err)
+	for _, r := range s.seen() {
+		if strings.Contains(r.path, "after") {
+			t.Fatalf("asked after the end: %s", r.path)
+		}
+	}
+}
+
+// TestCloseEndsConnections holds that none stays open for the minute that it may be idle.
+func TestCloseEndsConnections(t *testing.T) {
+	closed := make(chan struct{}, 10)
+	web := httptest.NewUnstartedServer(srfake.NewRegistry().Handler())
+	web.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			closed <- struct{}{}
+		}
+	}
+	web.Start()
+	t.Cleanup(web.Close)
+	c, _ := client(t, auto(web.URL))
+	if err := c.Resolve(t.Context(), valueSchema()); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	select {
+	case <-closed:
+	case <-time.After(20 * time.Second):
+		t.Error("the connection is still open")
 	}
 }
 
@@ -431,7 +467,7 @@ func TestLookup(t *testing.T) {
 			}
 		}
 	}
-	c.Lookup(t.Context(), schemas)
+	c.Lookup(t.Context(), slices.Values(schemas))
 	for i, schema := range schemas {
 		if _, ok := c.ID(schema.Subject, schema.Text); ok != (i%2 == 0) {
 			t.Errorf("%s: known %t", schema.Subject, ok)
@@ -447,7 +483,7 @@ func TestLookup(t *testing.T) {
 		t.Errorf("log: %s", logs.lines())
 	}
 	before := len(s.seen())
-	c.Lookup(t.Context(), schemas)
+	c.Lookup(t.Context(), slices.Values(schemas))
 	if n := len(s.seen()) - before; n != 20 {
 		t.Errorf("the second time %d requests, want the 20 unknown", n)
 	}
@@ -464,7 +500,7 @@ func TestLookupFails(t *testing.T) {
 			for i := range 500 {
 				schemas = append(schemas, Schema{Subject: fmt.Sprintf("s%d", i), Text: valueText})
 			}
-			c.Lookup(t.Context(), schemas)
+			c.Lookup(t.Context(), slices.Values(schemas))
 			if n := len(s.seen()); n > 100 {
 				t.Errorf("%d requests", n)
 			}
@@ -490,7 +526,7 @@ func TestLookupGoesOn(t *testing.T) {
 	if _, _, err := fake.RegisterSchema("good", avroSchema(valueText)); err != nil {
 		t.Fatal(err)
 	}
-	c.Lookup(t.Context(), []Schema{{Subject: "bad", Text: valueText}, {Subject: "good", Text: valueText}})
+	c.Lookup(t.Context(), slices.Values([]Schema{{Subject: "bad", Text: valueText}, {Subject: "good", Text: valueText}}))
 	if _, ok := c.ID("good", valueText); !ok || logs.Len() != 0 {
 		t.Error(ok, logs.lines())
 	}
@@ -505,13 +541,13 @@ func TestLookupEndsWithItsContext(t *testing.T) {
 	c, logs := client(t, auto(s.url))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	c.Lookup(ctx, []Schema{valueSchema()})
+	c.Lookup(ctx, slices.Values([]Schema{valueSchema()}))
 	if logs.Len() != 1 {
 		t.Errorf("want one line: %s", logs.lines())
 	}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	c.Lookup(stopped, []Schema{valueSchema()})
+	c.Lookup(stopped, slices.Values([]Schema{valueSchema()}))
 	if logs.Len() != 1 {
 		t.Errorf("a line about one's own end: %s", logs.lines())
 	}
@@ -538,7 +574,7 @@ func TestConcurrentUse(t *testing.T) {
 					t.Errorf("text %q, %t", text, ok)
 				}
 				if j == 10 {
-					c.Lookup(t.Context(), []Schema{{Subject: "other", Text: keyText}, schema})
+					c.Lookup(t.Context(), slices.Values([]Schema{{Subject: "other", Text: keyText}, schema}))
 				}
 			}
 		})

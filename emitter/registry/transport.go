@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 )
 
 // Bounds of what is read from the wire. The largest answer is the latest schema of a wide table; Confluent's registry
@@ -16,6 +17,7 @@ const (
 	maxAnswer      = 16 << 20
 	maxErrorAnswer = 1 << 20 // the rest of an error is left out
 	maxHeaderBytes = 1 << 20
+	maxTitle       = 64 << 10 // of a web page, which is read for its title
 )
 
 // errTooLarge is the error of reading an answer beyond maxAnswer.
@@ -42,8 +44,8 @@ func newTransport(cfg *Config) *http.Transport {
 	return t
 }
 
-// bounded limits answers and refuses redirections: a POST that is redirected becomes a GET on the way, and the answer to
-// that is no answer to the question.
+// bounded limits answers and refuses web pages and redirections: a POST that is redirected becomes a GET on the way, and
+// the answer to that is no answer to the question.
 type bounded struct{ next http.RoundTripper }
 
 func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -60,11 +62,25 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 			to = (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 		}
 		return nil, errors.Join(&redirectError{resp.StatusCode, to}, resp.Body.Close())
+	case strings.Contains(resp.Header.Get("Content-Type"), "html"):
+		page, err := io.ReadAll(io.LimitReader(resp.Body, maxTitle))
+		if err != nil && len(page) == 0 {
+			return nil, errors.Join(err, resp.Body.Close())
+		}
+		return nil, errors.Join(&pageError{resp.StatusCode, title(string(page))}, resp.Body.Close())
 	default:
 		resp.Body = answerBody{&limited{resp.Body, maxAnswer}, resp.Body}
 	}
 	return resp, nil
 }
+
+// pageError is a web page in the place of an answer.
+type pageError struct {
+	status int
+	title  string
+}
+
+func (e *pageError) Error() string { return fmt.Sprintf("a web page, %s (HTTP %d)", e.title, e.status) }
 
 type answerBody struct {
 	io.Reader

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -17,6 +18,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -101,6 +103,70 @@ func TestHugeHeader(t *testing.T) {
 		t.Fatal("no error")
 	}
 	wantText(t, err.Error(), "header")
+}
+
+// TestWebPages holds that a page with status 200, of a login or another server, is called one.
+func TestWebPages(t *testing.T) {
+	for page, title := range map[string]string{
+		"<!DOCTYPE html><html><head><title>Sign in\n please</title></head>": "Sign in please",
+		"<html></html>": "without a title",
+		"<html>" + strings.Repeat("x", 2*maxTitle) + "<title>Late</title>": "without a title",
+	} {
+		for _, api := range []API{Confluent, Apicurio} {
+			s, _ := fake(t)
+			s.answering(func(w http.ResponseWriter, _ *http.Request) bool {
+				w.Header().Set("Content-Type", "text/html; charset=utf-8")
+				_, _ = io.WriteString(w, page) // the client may be gone
+				return true
+			})
+			cfg := auto(s.url)
+			cfg.API = api
+			c, _ := client(t, cfg)
+			err := c.Resolve(t.Context(), valueSchema())
+			refusal(t, err)
+			wantText(t, err.Error(), "not a schema registry but a web page, "+title+" (HTTP 200)", c.urls[0], c.names.url, "path")
+		}
+	}
+}
+
+// answersWith starts a server that answers each connection with some bytes, whatever it is asked.
+func answersWith(t *testing.T, text string) (url string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 1024))
+			_, _ = io.WriteString(conn, text)
+			_ = conn.Close()
+		}
+	}()
+	return "http://" + l.Addr().String()
+}
+
+// TestOtherPorts holds that a port where something else listens is called so, and that only silence is waited for.
+func TestOtherPorts(t *testing.T) {
+	for text, want := range map[string]string{
+		"\x15\x03\x03\x00\x02\x02\x50": "it answers in TLS; write https:// instead of http:// in schema.registry.url",
+		"J\x00\x00\x00\x0a9.7.0\x00":   "what answers there does not speak HTTP",
+		"":                             "if that is a port for TLS, write https:// in schema.registry.url",
+	} {
+		url := answersWith(t, text)
+		c, _ := client(t, auto(url))
+		_, _, err := c.Latest(t.Context(), "s")
+		if _, definite := errors.AsType[*Refused](err); err == nil || definite != (text != "") {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		wantText(t, err.Error(), want, url)
+	}
 }
 
 func TestNotRegistry(t *testing.T) {
@@ -238,7 +304,7 @@ func TestCredentials(t *testing.T) {
 				cfg.API = api
 				what.cfg(&cfg)
 				c, _ := client(t, cfg)
-				c.Lookup(t.Context(), []Schema{valueSchema()})
+				c.Lookup(t.Context(), slices.Values([]Schema{valueSchema()}))
 				refusal(t, c.Resolve(t.Context(), valueSchema()))
 				if _, _, err := c.Latest(t.Context(), "s"); err == nil {
 					t.Error("no error")
@@ -298,7 +364,7 @@ func TestCredentialsStayHidden(t *testing.T) {
 				}
 				short, done := context.WithTimeout(t.Context(), 30*time.Millisecond)
 				_, _, second := c.Latest(short, "s")
-				c.Lookup(t.Context(), []Schema{{Subject: "x", Text: keyText}})
+				c.Lookup(t.Context(), slices.Values([]Schema{{Subject: "x", Text: keyText}}))
 				done()
 				cancel()
 				text := fmt.Sprintf("%v %+v %v %s", err, err, second, logs.lines())
@@ -382,7 +448,8 @@ func TestTLS(t *testing.T) {
 		{"expired", old, &tls.Config{RootCAs: ca.pool}, "expired"},
 		{"certificate wanted", mutual, &tls.Config{RootCAs: ca.pool}, "schema.registry.ssl.keystore.location"},
 		{"certificate given", mutual, &tls.Config{RootCAs: ca.pool, Certificates: []tls.Certificate{ca.pair(&x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})}}, ""},
-		{"http to https", strings.Replace(good, "https://", "http://", 1), nil, "HTTPS server"},
+		{"http to https", strings.Replace(good, "https://", "http://", 1), nil, "asked without TLS and wants it"},
+		{"http to https, what helps", strings.Replace(good, "https://", "http://", 1), nil, "write https:// instead of http:// in schema.registry.url"},
 	} {
 		t.Run(what.name, func(t *testing.T) {
 			cfg := auto(what.url)

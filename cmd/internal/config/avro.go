@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -33,13 +34,11 @@ type Avro struct {
 	Strategy     string // TopicStrategy, RecordStrategy or TopicRecordStrategy
 	AutoRegister bool   // unknown schemas are registered; else only looked up
 	UseLatest    bool   // records have the id of the subject's latest schema; never beside AutoRegister
-	LatestStrict bool   // of UseLatest: it must be compatible
 	Normalize    bool   // normalize.schemas
 
-	Wide       bool   // of Apicurio: ids have 8 bytes instead of 4
-	ContentID  bool   // of Apicurio: ids are content ids instead of global ones
-	Group      string // of Apicurio: group of the artifacts; "": default
-	FindLatest bool   // of Apicurio: as UseLatest
+	Wide      bool   // of Apicurio: ids have 8 bytes instead of 4
+	ContentID bool   // of Apicurio: ids are content ids instead of global ones
+	Group     string // of Apicurio: group of the artifacts; "": default
 
 	// LikeConfluent says that Apicurio's URL is that of its interface that is like Confluent's registry, which has content ids.
 	LikeConfluent bool
@@ -47,8 +46,11 @@ type Avro struct {
 	// URLs of the registry in the order to try them, http or https, without user and without a slash at the end; of
 	// Apicurio's converter one, that of the core interface (…/apis/registry/v2) unless LikeConfluent.
 	URLs           []string
+	URLsFrom       string // what gave them if it was no property: --registry
+	ApicurioKeys   bool   // the properties are those of Apicurio's converter, also where Apicurio is false
 	User           string // of basic authentication; "": none
 	Password       Secret
+	LoginOfURL     bool              // user and password stood in the URLs
 	Token          Secret            // of bearer authentication; "": none
 	SSL            map[string]Secret // for TLSConfig, by the names of Kafka's clients (ssl.truststore.location …); nil: none
 	Proxy          string            // host:port of an HTTP proxy; "": none
@@ -56,23 +58,65 @@ type Avro struct {
 	ReadTimeout    time.Duration     // for its answer; 0: no limit
 }
 
-// UseAvro makes key and value Avro as Confluent's converter writes it, with the registry at a URL, as if both converters of
-// the connector were set to its class. What an Avro converter was told about schemas, subjects and registering stays; how
-// to log in and TLS do not, since they were for another registry.
-func (c *Connector) UseAvro(registryURL string) {
-	for _, converter := range []*Converter{&c.Key, &c.Value} {
-		a := Avro{Strategy: TopicStrategy, AutoRegister: true, LatestStrict: true, ConnectTimeout: time.Minute, ReadTimeout: time.Minute}
-		if old := converter.Avro; old != nil {
-			a.NoMeta, a.Scrub, a.IgnoreDefaults, a.Strategy, a.Normalize = old.NoMeta, old.Scrub, old.IgnoreDefaults, old.Strategy, old.Normalize
-			a.AutoRegister, a.UseLatest, a.LatestStrict = old.AutoRegister, old.UseLatest || old.FindLatest, old.LatestStrict || old.Apicurio
-			a.ConnectTimeout, a.ReadTimeout = old.ConnectTimeout, old.ReadTimeout
-		}
-		a.URLs = []string{registryURL}
-		*converter = Converter{Avro: &a}
-	}
+// UseAvro makes key and value Avro as Confluent's converter writes it, with the registry at some URLs of --registry, as if both
+// converters of the connector were set to its class. What an Avro converter was told about schemas, subjects and registering
+// stays, and how to reach a registry and to log in there, but for a login in URLs, which these replace. A converter that was
+// told nothing of that reaches the registry as the other one does.
+func (c *Connector) UseAvro(urls ...string) {
+	key, value := c.Key.Avro, c.Value.Avro
+	c.Key = Converter{Avro: key.at(urls, value)}
+	c.Value = Converter{Avro: value.at(urls, key)}
 	if c.FieldNames == "none" {
 		c.FieldNames = "avro"
 	}
+}
+
+// replaced makes warnings of the faults of what UseAvro puts something else in the place of.
+func (c *checked) replaced() {
+	if !c.opts.Registry {
+		return
+	}
+	c.errs = slices.DeleteFunc(c.errs, func(err error) bool {
+		var fault *KeyError
+		if !errors.As(err, &fault) {
+			return false
+		}
+		side, setting, _ := strings.Cut(fault.Key, ".")
+		if side != "key" && side != "value" {
+			return false
+		}
+		switch setting {
+		case "converter", "converter.schema.registry.url", "converter.apicurio.registry.url",
+			"converter.apicurio.registry.headers.enabled", "converter.apicurio.registry.id-handler", "converter.apicurio.registry.use-id":
+			c.warn(fault.Key, "not used, since --registry is in its place: %s", fault.Text)
+			return true
+		}
+		return false
+	})
+}
+
+// at is what UseAvro makes of an Avro converter and the other side's; either may be nil.
+func (a *Avro) at(urls []string, other *Avro) *Avro {
+	b := &Avro{Strategy: TopicStrategy, AutoRegister: true, ConnectTimeout: time.Minute, ReadTimeout: time.Minute, URLs: urls, URLsFrom: "--registry"}
+	if a != nil {
+		b.NoMeta, b.Scrub, b.IgnoreDefaults, b.Strategy, b.Normalize = a.NoMeta, a.Scrub, a.IgnoreDefaults, a.Strategy, a.Normalize
+		b.AutoRegister, b.UseLatest = a.AutoRegister, a.UseLatest
+		other = a
+	}
+	if other == nil {
+		return b
+	}
+	b.ApicurioKeys, b.SSL, b.Proxy = other.ApicurioKeys, other.SSL, other.Proxy
+	b.ConnectTimeout, b.ReadTimeout = other.ConnectTimeout, other.ReadTimeout
+	if !other.LoginOfURL && !slices.ContainsFunc(urls, hasLogin) {
+		b.User, b.Password, b.Token = other.User, other.Password, other.Token
+	}
+	return b
+}
+
+func hasLogin(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.User != nil
 }
 
 // fieldNames is field.name.adjustment.mode. As Debezium does it, none is avro when the connector itself, not only the
@@ -111,7 +155,6 @@ func (c *checked) confluent(a *Avro, name string) {
 	a.Strategy = c.confluentStrategy(name)
 	a.AutoRegister = c.yes(name + ".auto.register.schemas")
 	a.UseLatest = c.yes(name+".use.latest.version") && !a.AutoRegister
-	a.LatestStrict = c.yes(name + ".latest.compatibility.strict")
 	a.Normalize = c.yes(name + ".normalize.schemas")
 	if a.AutoRegister && c.yes(name+".use.latest.version") {
 		c.warn(name+".use.latest.version", "has no effect beside auto.register.schemas=true, as in Confluent's converter; set %s.auto.register.schemas=false for it", name)
@@ -270,14 +313,14 @@ func (c *checked) credentials(a *Avro, name string, inURL []login) {
 			c.fail(name+".schema.registry.url", "its URLs differ in user or password, which is not built yet; give all the same, or none and set %s.basic.auth.credentials.source=USER_INFO with basic.auth.user.info", name)
 			return
 		}
-		a.User, a.Password = inURL[0].user, inURL[0].password
+		a.User, a.Password, a.LoginOfURL = inURL[0].user, inURL[0].password, true
 	}
 }
 
 func (c *checked) apicurio(a *Avro, name string) {
 	const coreAPI = "/apis/registry/v2"
 	p := name + ".apicurio.registry."
-	a.Apicurio = true
+	a.Apicurio, a.ApicurioKeys = true, true
 	a.ConnectTimeout, a.ReadTimeout = time.Minute, time.Minute
 
 	switch key := p + "headers.enabled"; {
@@ -309,7 +352,7 @@ func (c *checked) apicurio(a *Avro, name string) {
 	}
 	a.Group = c.text(p + "artifact.group-id")
 	a.AutoRegister = c.yes(p + "auto-register")
-	a.FindLatest = c.yes(p+"find-latest") && !a.AutoRegister
+	a.UseLatest = c.yes(p+"find-latest") && !a.AutoRegister
 
 	key := p + "url"
 	raw := items(c.value[key])

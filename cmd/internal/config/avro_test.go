@@ -20,13 +20,13 @@ import (
 
 // confluentDefaults is what Confluent's converter with no other setting than the URL is.
 func confluentDefaults(urls ...string) *Avro {
-	return &Avro{URLs: urls, Strategy: TopicStrategy, AutoRegister: true, LatestStrict: true, ConnectTimeout: time.Minute, ReadTimeout: time.Minute}
+	return &Avro{URLs: urls, Strategy: TopicStrategy, AutoRegister: true, ConnectTimeout: time.Minute, ReadTimeout: time.Minute}
 }
 
 // apicurioDefaults is what Apicurio's converter is with no other settings than the URL and ids before the record.
 func apicurioDefaults() *Avro {
 	return &Avro{
-		Apicurio: true, URLs: []string{"http://r:8080/apis/registry/v2"}, Strategy: TopicStrategy, Wide: true,
+		Apicurio: true, ApicurioKeys: true, URLs: []string{"http://r:8080/apis/registry/v2"}, Strategy: TopicStrategy, Wide: true,
 		ConnectTimeout: time.Minute, ReadTimeout: time.Minute,
 	}
 }
@@ -108,7 +108,7 @@ func TestAvroSettings(t *testing.T) {
 		{confluentConverter, []string{"scrub.invalid.names=true"}, confluent(func(a *Avro) { a.Scrub = true }), nil},
 		{confluentConverter, []string{"ignore.default.for.nullables=TRUE"}, confluent(func(a *Avro) { a.IgnoreDefaults = true }), nil},
 		{confluentConverter, []string{"auto.register.schemas=false"}, confluent(func(a *Avro) { a.AutoRegister = false }), nil},
-		{confluentConverter, []string{"auto.register.schemas=false", "use.latest.version=true", "latest.compatibility.strict=false"}, confluent(func(a *Avro) { a.AutoRegister, a.UseLatest, a.LatestStrict = false, true, false }), nil},
+		{confluentConverter, []string{"auto.register.schemas=false", "use.latest.version=true", "latest.compatibility.strict=false"}, confluent(func(a *Avro) { a.AutoRegister, a.UseLatest = false, true }), []string{"value.converter.latest.compatibility.strict: accepted, without meaning here"}},
 		{confluentConverter, []string{"use.latest.version=true"}, confluent(same), []string{"value.converter.use.latest.version: has no effect beside auto.register.schemas=true"}},
 		{confluentConverter, []string{"normalize.schemas=true"}, confluent(func(a *Avro) { a.Normalize = true }), nil},
 
@@ -129,8 +129,10 @@ func TestAvroSettings(t *testing.T) {
 		{confluentConverter, []string{"proxy.host=p"}, confluent(same), []string{"proxy.host: has no effect without proxy.port"}},
 		{confluentConverter, []string{"proxy.port=1"}, confluent(same), []string{"proxy.port: has no effect without proxy.host"}},
 
-		{confluentConverter, []string{"schema.registry.url=http://u:p%40:x@a:1,http://u:p%40:x@b"}, confluent(func(a *Avro) { a.URLs, a.User, a.Password = []string{"http://a:1", "http://b"}, "u", "p%40:x" }), nil},
-		{confluentConverter, []string{"schema.registry.url=http://u:p@a:1", "basic.auth.credentials.source=url"}, confluent(func(a *Avro) { a.URLs, a.User, a.Password = []string{"http://a:1"}, "u", "p" }), nil},
+		{confluentConverter, []string{"schema.registry.url=http://u:p%40:x@a:1,http://u:p%40:x@b"}, confluent(func(a *Avro) {
+			a.URLs, a.User, a.Password, a.LoginOfURL = []string{"http://a:1", "http://b"}, "u", "p%40:x", true
+		}), nil},
+		{confluentConverter, []string{"schema.registry.url=http://u:p@a:1", "basic.auth.credentials.source=url"}, confluent(func(a *Avro) { a.URLs, a.User, a.Password, a.LoginOfURL = []string{"http://a:1"}, "u", "p", true }), nil},
 		{confluentConverter, []string{"basic.auth.credentials.source=USER_INFO", "basic.auth.user.info=u:p:x "}, confluent(func(a *Avro) { a.User, a.Password = "u", "p:x " }), nil},
 		{confluentConverter, []string{"schema.registry.basic.auth.credentials.source=USER_INFO", "schema.registry.basic.auth.user.info=u:1", "basic.auth.user.info=u:2"}, confluent(func(a *Avro) { a.User, a.Password = "u", "1" }), nil},
 		{confluentConverter, []string{"basic.auth.user.info=u:s3cret-canary"}, confluent(same), []string{"basic.auth.user.info: has no effect without value.converter.basic.auth.credentials.source=USER_INFO"}},
@@ -163,7 +165,7 @@ func TestAvroSettings(t *testing.T) {
 		{apicurioConverter, []string{"apicurio.registry.id-handler=" + apicurioWideID, "apicurio.registry.as-confluent=true"}, apicurio(func(a *Avro) { a.Wide = false }), nil},
 		{apicurioConverter, []string{"apicurio.registry.use-id=contentId"}, apicurio(func(a *Avro) { a.ContentID = true }), nil},
 		{apicurioConverter, []string{"apicurio.registry.auto-register=true", "apicurio.registry.find-latest=true"}, apicurio(func(a *Avro) { a.AutoRegister = true }), nil},
-		{apicurioConverter, []string{"apicurio.registry.find-latest=true"}, apicurio(func(a *Avro) { a.FindLatest = true }), nil},
+		{apicurioConverter, []string{"apicurio.registry.find-latest=true"}, apicurio(func(a *Avro) { a.UseLatest = true }), nil},
 		{apicurioConverter, []string{"apicurio.registry.artifact-resolver-strategy=" + apicurioRecordID, "apicurio.registry.artifact.group-id=g"}, apicurio(func(a *Avro) { a.Strategy, a.Group = RecordStrategy, "g" }), nil},
 		{apicurioConverter, []string{"apicurio.auth.username=u", "apicurio.auth.password=p"}, apicurio(func(a *Avro) { a.User, a.Password = "u", "p" }), nil},
 		{apicurioConverter, []string{"apicurio.registry.request.ssl.truststore.location=" + cert, "apicurio.rest.request.ssl.keystore.location=" + both}, apicurio(func(a *Avro) {
@@ -411,13 +413,21 @@ func TestAvroOfWorker(t *testing.T) {
 
 func TestUseAvro(t *testing.T) {
 	const embedded = "http://127.0.0.1:1"
+	made := func(change func(a *Avro)) *Avro {
+		a := confluentDefaults(embedded)
+		a.URLsFrom = "--registry"
+		if change != nil {
+			change(a)
+		}
+		return a
+	}
 	cfg, err := load(t, workerText, connectorJSON("key.converter="+jsonConverter, "key.converter.replace.null.with.default=false", "value.converter.schemas.enable=false"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := cfg.Connectors[0]
 	c.UseAvro(embedded)
-	want := Converter{Avro: confluentDefaults(embedded)}
+	want := Converter{Avro: made(nil)}
 	if diff := cmp.Diff([]Converter{want, want}, []Converter{c.Key, c.Value}); diff != "" || c.FieldNames != "avro" || c.SchemaNames != "none" {
 		t.Errorf("from JSON: names %s, -want +got:\n%s", c.FieldNames, diff)
 	}
@@ -425,16 +435,24 @@ func TestUseAvro(t *testing.T) {
 		t.Error("key and value share settings")
 	}
 
-	c = loadConnector(t, avroChanges(confluentConverter, "schema.registry.url=https://u:p@r", "auto.register.schemas=false", "use.latest.version=true", "normalize.schemas=true", "connect.meta.data=false",
+	// The key, which is JSON, reaches the registry as the value does, and has nothing else of it.
+	c = loadConnector(t, avroChanges(confluentConverter, "schema.registry.url=https://r", "basic.auth.credentials.source=USER_INFO", "basic.auth.user.info=u:p", "auto.register.schemas=false", "use.latest.version=true", "normalize.schemas=true", "connect.meta.data=false",
 		"value.subject.name.strategy="+confluentSubjects+"TopicRecordNameStrategy", "ignore.default.for.nullables=true", "http.read.timeout.ms=5", "proxy.host=p", "proxy.port=1", "schema.registry.ssl.endpoint.identification.algorithm=")...)
 	before := *c.Value.Avro
 	loaded := c.Value.Avro
 	c.FieldNames = "avro_unicode"
-	c.UseAvro(embedded)
-	kept := confluentDefaults(embedded)
-	kept.AutoRegister, kept.UseLatest = false, true
-	kept.Normalize, kept.NoMeta, kept.IgnoreDefaults, kept.Strategy, kept.ReadTimeout = true, true, true, TopicRecordStrategy, 5*time.Millisecond
-	if diff := cmp.Diff(Converter{Avro: kept}, c.Value); diff != "" || c.FieldNames != "avro_unicode" {
+	c.UseAvro(embedded, "http://second")
+	reached := func(a *Avro) {
+		a.URLs = []string{embedded, "http://second"}
+		a.User, a.Password, a.ReadTimeout, a.Proxy = "u", "p", 5*time.Millisecond, "p:1"
+		a.SSL = map[string]Secret{"ssl.endpoint.identification.algorithm": ""}
+	}
+	kept := made(func(a *Avro) {
+		reached(a)
+		a.AutoRegister, a.UseLatest = false, true
+		a.Normalize, a.NoMeta, a.IgnoreDefaults, a.Strategy = true, true, true, TopicRecordStrategy
+	})
+	if diff := cmp.Diff([]Converter{{Avro: made(reached)}, {Avro: kept}}, []Converter{c.Key, c.Value}); diff != "" || c.FieldNames != "avro_unicode" {
 		t.Errorf("from Confluent's: names %s, -want +got:\n%s", c.FieldNames, diff)
 	}
 	if diff := cmp.Diff(before, *loaded); diff != "" {
@@ -443,10 +461,116 @@ func TestUseAvro(t *testing.T) {
 
 	c = loadConnector(t, avroChanges(apicurioConverter, "apicurio.registry.find-latest=true", "apicurio.registry.use-id=contentId", "apicurio.registry.artifact.group-id=g", "apicurio.auth.username=u", "apicurio.auth.password=p")...)
 	c.UseAvro(embedded)
-	latest := confluentDefaults(embedded)
-	latest.AutoRegister, latest.UseLatest = false, true
+	latest := made(func(a *Avro) {
+		a.AutoRegister, a.UseLatest, a.ApicurioKeys, a.User, a.Password = false, true, true, "u", "p"
+	})
 	if diff := cmp.Diff(Converter{Avro: latest}, c.Value); diff != "" {
 		t.Errorf("from Apicurio's: -want +got:\n%s", diff)
+	}
+}
+
+// TestReplacedConverters has --registry in the place of converters that are none here, or lack what it gives.
+func TestReplacedConverters(t *testing.T) {
+	strange := []string{"key.converter=com.example.ProtobufConverter", "key.converter.x=y"}
+	apicurio := avroChanges(apicurioConverter, "-apicurio.registry.url", "apicurio.registry.headers.enabled=true", "apicurio.registry.id-handler=com.example.Ids", "apicurio.registry.use-id=both")
+	for _, test := range []struct {
+		name    string
+		changes []string
+		keys    []string // that faults are of without the option; warnings with it
+	}{
+		{"another class", strange, []string{"key.converter"}},
+		{"no URL", avroChanges(confluentConverter, "-schema.registry.url"), []string{"value.converter.schema.registry.url"}},
+		{"a bad URL", avroChanges(confluentConverter, "schema.registry.url=mock://x"), []string{"value.converter.schema.registry.url"}},
+		{"Apicurio", apicurio, []string{
+			"value.converter.apicurio.registry.headers.enabled", "value.converter.apicurio.registry.id-handler", "value.converter.apicurio.registry.url", "value.converter.apicurio.registry.use-id",
+		}},
+	} {
+		paths := write(t, map[string]string{"c.json": connectorJSON(test.changes...), "w.properties": workerText})
+		slices.Sort(paths)
+		for _, lenient := range []bool{false, true} {
+			if _, err := Load(paths, Options{Lenient: lenient}); err == nil {
+				t.Errorf("%s: no fault without the option", test.name)
+			}
+			var texts []string
+			warned := func(warnings []Warning) {
+				for _, w := range warnings {
+					if strings.Contains(w.Text, "not used, since --registry is in its place") || strings.Contains(w.Text, "--lenient") {
+						texts = append(texts, w.Key)
+					}
+				}
+			}
+			cfg, err := Load(paths, Options{Lenient: lenient, Registry: true})
+			if err != nil {
+				t.Errorf("%s: %v", test.name, err)
+				continue
+			}
+			warned(cfg.Warnings)
+			slices.Sort(texts)
+			if !slices.Equal(texts, test.keys) {
+				t.Errorf("%s: warnings of %q, want %q", test.name, texts, test.keys)
+			}
+			cfg.Connectors[0].UseAvro("http://r")
+			texts = nil
+			_, warnings, err := LoadTail(paths[0], Options{Lenient: lenient, Registry: true})
+			warned(warnings)
+			slices.Sort(texts)
+			if err != nil || !slices.Equal(texts, test.keys) {
+				t.Errorf("%s, tail: warnings of %q, want %q; %v", test.name, texts, test.keys, err)
+			}
+		}
+	}
+	// What stays in use stays checked.
+	for _, setting := range []string{"rule.executors=x", "proxy.host=http://p", "value.subject.name.strategy=com.example.Mine"} {
+		_, _, err := LoadTail(write(t, map[string]string{"c.json": connectorJSON(avroChanges(confluentConverter, setting)...)})[0], Options{Registry: true})
+		if err == nil {
+			t.Errorf("%s: no error", setting)
+		}
+	}
+}
+
+// TestOneWarningForAKey has a setting of a converter that the connector does not name, known, of another converter or unknown.
+func TestOneWarningForAKey(t *testing.T) {
+	cfg, err := load(t, workerText, connectorJSON("value.converter.max.retries=9", "value.converter.decimal.format=NUMERIC", "value.converter.no.such=x", "value.converter.schemas.enable=true", "gtid.new.channel.position=latest", "database.connectionTimeZone=UTC", "max.queue.size=5"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]int{}
+	for _, w := range cfg.Warnings {
+		for key := range strings.SplitSeq(w.Key, ", ") {
+			said[key]++
+		}
+	}
+	for _, key := range []string{"value.converter.max.retries", "value.converter.decimal.format", "value.converter.no.such", "value.converter.schemas.enable", "max.queue.size"} {
+		if said[key] != 1 {
+			t.Errorf("%s: %d warnings, want 1: %v", key, said[key], cfg.Warnings)
+		}
+	}
+}
+
+// TestUseAvroLogins has who logs in at the registry of --registry.
+func TestUseAvroLogins(t *testing.T) {
+	info := []string{"basic.auth.credentials.source=USER_INFO", "basic.auth.user.info=u:p"}
+	token := []string{"bearer.auth.credentials.source=STATIC_TOKEN", "bearer.auth.token=t"}
+	for _, test := range []struct {
+		name     string
+		settings []string
+		url      string
+		want     string // user, password, token
+	}{
+		{"properties", info, "http://r", "u p "},
+		{"token", token, "http://r", "  t"},
+		{"of the URL", info, "http://v:q@r", "  "}, // it stands in the URL
+		{"of the URL instead of a token", token, "http://v@r", "  "},
+		{"of another URL", []string{"schema.registry.url=http://u:p@s"}, "http://r", "  "},
+		{"nobody", nil, "http://r", "  "},
+	} {
+		c := loadConnector(t, avroChanges(confluentConverter, test.settings...)...)
+		c.UseAvro(test.url)
+		for _, a := range []*Avro{c.Key.Avro, c.Value.Avro} {
+			if got := a.User + " " + a.Password.Reveal() + " " + a.Token.Reveal(); got != test.want || a.URLs[0] != test.url {
+				t.Errorf("%s: %q at %v, want %q", test.name, got, a.URLs, test.want)
+			}
+		}
 	}
 }
 

@@ -90,6 +90,26 @@ func (c *checked) warn(key, format string, args ...any) {
 	c.warnings = append(c.warnings, Warning{File: c.path, Key: key, Text: fmt.Sprintf(format, args...)})
 }
 
+// quietly is said of several keys at once, which are all that stands in the warning's key.
+const quietly = "accepted, without meaning here (the reasons are in docs/properties.md)"
+
+// unwarn takes back what was said of a key, since there is something better to say.
+func (c *checked) unwarn(key string) {
+	var kept []Warning
+	for _, w := range c.warnings {
+		if w.Text == quietly {
+			keys := slices.DeleteFunc(strings.Split(w.Key, ", "), func(k string) bool { return k == key })
+			w.Key = strings.Join(keys, ", ")
+		} else if w.Key == key {
+			w.Key = ""
+		}
+		if w.Key != "" {
+			kept = append(kept, w)
+		}
+	}
+	c.warnings = kept
+}
+
 // refuse is for what is not built yet: an error, or with --lenient a warning.
 func (c *checked) refuse(key string, security bool, text string) {
 	switch {
@@ -172,7 +192,7 @@ func checkFile(f *file, where Place, opts Options, providers []string) *checked 
 	}
 	if len(quiet) > 0 {
 		slices.Sort(quiet)
-		c.warn(strings.Join(quiet, ", "), "accepted, without meaning here (the reasons are in docs/properties.md)")
+		c.warn(strings.Join(quiet, ", "), quietly)
 	}
 	for name, p := range c.table.exact {
 		if p.Required && strings.TrimSpace(f.value[name]) == "" && !c.failed(name) && !(opts.Offline && p.Group == groupConnection) {

@@ -26,6 +26,9 @@ type Options struct {
 	// Lenient turns the refusal of a key that is not built yet into a warning. Keys that security hangs on, malformed
 	// values and a snapshot.mode that needs a snapshot stay refused.
 	Lenient bool
+	// Registry says that --registry replaces the converters of keys and values, so that what is wrong with them as such, or with
+	// where their registry is, becomes a warning. What of their settings stays in use stays checked: see [Connector.UseAvro].
+	Registry bool
 	// Offline is for reading binlog files: host, user and the other connection keys are not required.
 	Offline bool
 }
@@ -137,6 +140,7 @@ type Connector struct {
 
 	Modes          schema.Modes
 	Columns        func(database, table, column string) bool   // which columns are in the events, besides those of the key; nil: all
+	OnlyColumns    bool                                        // Columns is column.include.list, beside which there can be no column.exclude.list
 	Keys           []func(database, table, column string) bool // message.key.columns; nil: the table's own key
 	SkipOperations map[string]bool                             // c, u, d, t
 	SkipUnchanged  bool                                        // updates of columns that are not in the events give none

@@ -72,6 +72,7 @@ const (
 func (c *checked) events(conn *Connector) {
 	conn.Modes = c.modes()
 	conn.Columns = c.columns()
+	conn.OnlyColumns = c.text("column.include.list") != ""
 	conn.Keys = c.keys()
 	conn.SkipOperations = map[string]bool{}
 	for _, op := range items(c.text("skipped.operations")) {

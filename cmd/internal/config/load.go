@@ -76,6 +76,7 @@ func Load(paths []string, opts Options) (*Config, error) {
 		checks = append([]*checked{w}, checks...) // taken only now: its producer.* keys are checked together with the connectors' own
 	}
 	for _, c := range checks {
+		c.replaced()
 		errs = append(errs, c.errs...)
 		cfg.Warnings = append(cfg.Warnings, c.warnings...)
 	}
@@ -116,6 +117,7 @@ func tail(f *file, opts Options) (*Connector, []Warning, error) {
 	if f.path != "" {
 		connector.ServerID = randomServerID()
 	}
+	c.replaced()
 	if len(c.errs) > 0 {
 		return nil, c.warnings, errors.Join(c.errs...)
 	}
@@ -408,6 +410,7 @@ func (c *checked) converter(name string, worker *checked) Converter {
 	if c.text(name) == "" && worker != nil {
 		from = worker
 		for _, k := range slices.Sorted(maps.Keys(c.under(name + "."))) {
+			c.unwarn(name + "." + k)
 			c.warn(name+"."+k, "has no effect without %s beside it, as in Kafka Connect: the worker's converter is used", name)
 		}
 	} else {

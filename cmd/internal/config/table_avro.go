@@ -80,7 +80,7 @@ func confluentSchemaRows() []Property {
 	return []Property{
 		{Name: "auto.register.schemas", Type: Bool, Default: "true", Doc: "Whether schemas that the registry does not have are registered; otherwise they are only looked up.", Note: "At the start, known tables' schemas are looked up and none is registered."},
 		{Name: "use.latest.version", Type: Bool, Default: "false", Doc: "Gives records the id of the subject's latest schema.", Note: "It needs auto.register.schemas=false. The latest schema is taken only if it reads the same bytes as the one that the records are written with."},
-		{Name: "latest.compatibility.strict", Type: Bool, Default: "true", Doc: "Whether the latest schema must be compatible with the record's."},
+		{Name: "latest.compatibility.strict", Type: Bool, Default: "true", Status: Accepted, Note: "The latest schema is taken only if it reads the same bytes, which is stricter.", Doc: "Whether the latest schema must be compatible with the record's."},
 		{Name: "normalize.schemas", Type: Bool, Default: "false", Doc: "Whether the registry compares schemas without regard to what does not count in them."},
 		{Name: "use.latest.with.metadata", Type: Text, Status: NotYet, Doc: "Takes the latest schema that has some metadata.", Note: "Remove the key, or set use.latest.version=true."},
 		{Name: "use.schema.id", Type: Number, Default: "-1", Status: NotYet, Doc: "Takes the schema with one id for all records."},

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// ParseURL reads mysql://user[:password]@host[:port]/[database][?key=value&…] for printing a server's events. Keys:
+// ParseURL reads mysql://user[:password]@host[:port]/[database][?key=value&…], or mariadb://… for such a server, for printing a
+// server's events. Keys:
 //
 //	tables     patterns separated by commas: of table names, or of db.table when the URL names no database
 //	ssl        database.ssl.mode
@@ -25,8 +26,8 @@ func ParseURL(raw string, env func(string) string) (*Connector, []Warning, error
 		return nil, nil, badURL("cannot be read; it must look like mysql://user:password@host:3306/database, and letters such as @ : / ? # %% in a user or password must be written as %%40 %%3A %%2F %%3F %%23 %%25")
 	}
 	switch {
-	case u.Scheme != "mysql":
-		return nil, nil, badURL("must begin with mysql://")
+	case u.Scheme != "mysql" && u.Scheme != "mariadb":
+		return nil, nil, badURL("must begin with mysql:// or mariadb://")
 	case u.Opaque != "" || u.Hostname() == "":
 		return nil, nil, badURL("names no host")
 	case u.User.Username() == "":
@@ -36,7 +37,7 @@ func ParseURL(raw string, env func(string) string) (*Connector, []Warning, error
 	}
 	f := &file{value: map[string]string{}}
 	set := func(key, value string) { f.set(key, value) }
-	set("connector.class", mysqlClass)
+	set("connector.class", ClassOf(u.Scheme == "mariadb"))
 	set("database.hostname", u.Hostname())
 	if p := u.Port(); p != "" {
 		set("database.port", p)

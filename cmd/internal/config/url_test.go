@@ -33,6 +33,13 @@ func TestParseURL(t *testing.T) {
 	if c.Host != "::1" || c.Port != 3306 || c.Password.Reveal() != "t" || c.Prefix != "mysql" || c.ServerID < 1<<31 || !c.Filter.Captured("any", "thing") {
 		t.Errorf("%+v", c)
 	}
+	if c.MariaDB {
+		t.Error("mysql:// is MariaDB's")
+	}
+	c, _, err = ParseURL("mariadb://root@h/db?prefix=p", env)
+	if err != nil || !c.MariaDB || c.Prefix != "p" || c.Host != "h" {
+		t.Errorf("%+v %v", c, err)
+	}
 	c, _, err = ParseURL("mysql://root:@h/a.b+c", func(string) string { return "from the environment" })
 	if err != nil || c.Password.Reveal() != "" || !c.Filter.Captured("a.b+c", "t") || c.Filter.Captured("aXbbc", "t") {
 		t.Errorf("%+v %v", c, err)
@@ -45,7 +52,7 @@ func TestParseURL(t *testing.T) {
 
 func TestParseURLRefused(t *testing.T) {
 	for raw, part := range map[string]string{
-		"postgres://u:s3cret@h/db":                          "must begin with mysql://",
+		"postgres://u:s3cret@h/db":                          "must begin with mysql:// or mariadb://",
 		"mysql:u@h":                                         "names no host",
 		"mysql://u:s3cret@/db":                              "names no host",
 		"mysql://h/db":                                      "names no user",
