@@ -154,7 +154,7 @@ func (v *verdicts) floor(others []form) {
 
 func (v *verdicts) memory(others []form) {
 	v.number = "3"
-	for _, what := range []string{"W1", "W2", "W3", "W3 by 10", "W4 SIGTERM", "W4 SIGKILL", "W8"} {
+	for _, what := range []string{"W1", "W2", "W3", "W3 by 10", "W4 SIGTERM", "W4 SIGKILL", "W4 other server", "W8"} {
 		forms := others
 		if what == "W1" {
 			forms = v.report.Options.W1
@@ -219,6 +219,15 @@ func (v *verdicts) starts(others []form) {
 						return new(max(*r.Repeated-*r.Unstored, 0))
 					})), 0, unless(one.Unstored != nil))
 			}
+			v.state(text+"rows lost", "%.0f", float64(v.most(what, f, func(r Result) *int64 { return r.Lost })), 0, "")
+		}
+		const what = "W4 other server"
+		one, ok := v.report.of(tidemark(what, f.format, f.compression))
+		text := fmt.Sprintf("%s %s, %s: ", what, f.format, f.compression)
+		v.state(fmt.Sprintf("%sstart to the first new row, s a GB of the transaction (%.2f GB)", text, float64(one.Behind)/1e9), "%.2f",
+			one.New.Seconds()/(float64(one.Behind)/1e9), 2.5, unless(ok && one.New > 0))
+		if ok && one.Repeated != nil {
+			v.state(text+"rows repeated", "%.0f", float64(v.most(what, f, func(r Result) *int64 { return r.Repeated })), 0, "")
 			v.state(text+"rows lost", "%.0f", float64(v.most(what, f, func(r Result) *int64 { return r.Lost })), 0, "")
 		}
 	}

@@ -27,6 +27,7 @@ type Result struct {
 	New      time.Duration // from a restart to the first record of a row that was not there before
 	Repeated *int64        // records that came again after a restart
 	Lost     *int64        // rows that never came
+	Behind   int64         // bytes of a transaction that a start has to read again
 	Unstored *int64        // records that were there at the stop, behind the stored offset
 	Idle     *float64      // part of a core
 	P50, P99 time.Duration
@@ -67,6 +68,7 @@ func medians(all []Result) Result {
 		RSS:      median(all, func(r Result) int64 { return r.RSS }),
 		First:    median(all, func(r Result) time.Duration { return r.First }),
 		New:      median(all, func(r Result) time.Duration { return r.New }),
+		Behind:   median(all, func(r Result) int64 { return r.Behind }),
 		P50:      median(all, func(r Result) time.Duration { return r.P50 }),
 		P99:      median(all, func(r Result) time.Duration { return r.P99 }),
 		Repeated: medianOf(all, func(r Result) *int64 { return r.Repeated }),

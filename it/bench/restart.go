@@ -56,8 +56,9 @@ func (a *attempt) history(t testing.TB, base, rows int64, stopped map[string]map
 	return h
 }
 
-// restart stops a tool in the middle of a transaction, starts it again on the same server, and waits for the end.
-func (s *stage) restart(t testing.TB, tool string, c cell, how syscall.Signal) Result {
+// restart stops a tool in the middle of a transaction, starts it again, and waits for the end. elsewhere has what is stored be of
+// another server with the same transactions.
+func (s *stage) restart(t testing.TB, tool string, c cell, how syscall.Signal, elsewhere bool) Result {
 	t.Helper()
 	a := s.prepare(t, tool, c, c.workload.start, true)
 	total := int64(c.workload.records)
@@ -73,6 +74,9 @@ func (s *stage) restart(t testing.TB, tool string, c cell, how syscall.Signal) R
 	}
 	if covered, ok := a.covered(t); ok {
 		one.Unstored = new(sum(stopped) - covered)
+	}
+	if elsewhere {
+		one.Behind = a.elsewhere(t, c.workload.start)
 	}
 	p = a.launch(t)
 	a.finish(t, p, &one, 1, total, stopped)
@@ -131,10 +135,7 @@ func (a *attempt) covered(t testing.TB) (int64, bool) {
 	if a.connector == nil || a.tool != "tidemark" {
 		return 0, false
 	}
-	entries, err := it.ReadOffsetFile(a.connector.OffsetFile())
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := a.stored(t)
 	var offset struct {
 		Row int64 `json:"row"`
 	}
@@ -152,4 +153,42 @@ func (a *attempt) covered(t testing.TB) (int64, bool) {
 		}
 	}
 	return beside.Rows + offset.Row, true
+}
+
+// stored is what the tool's offset file holds.
+func (a *attempt) stored(t testing.TB) map[string]string {
+	t.Helper()
+	entries, err := it.ReadOffsetFile(a.connector.OffsetFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entries
+}
+
+// elsewhere has the record beside the offset name another server than that of the test, which is then one that has the same
+// transactions at positions of its own. It returns how many bytes of the stored transaction lie before the offset.
+func (a *attempt) elsewhere(t testing.TB, from position) int64 {
+	t.Helper()
+	entries := a.stored(t)
+	key := it.SideKey(a.connector.Name, a.connector.Prefix)
+	var beside map[string]any
+	if err := json.Unmarshal([]byte(entries[key]), &beside); err != nil {
+		t.Fatalf("%v in %s", err, entries[key])
+	}
+	at, ok := beside["event_pos"].(float64)
+	if _, named := beside["server_uuid"]; !ok || !named {
+		t.Fatalf("no server or no position in %s", entries[key])
+	}
+	beside["server_uuid"] = "00000000-1111-2222-3333-444444444444"
+	text, err := json.Marshal(beside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries[key] = string(text)
+	var pairs []string
+	for k, v := range entries {
+		pairs = append(pairs, k, v)
+	}
+	it.WriteOffsetFile(t, a.connector.OffsetFile(), pairs...)
+	return int64(at) - int64(from.pos)
 }

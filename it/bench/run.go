@@ -50,11 +50,16 @@ func Run(t *testing.T, o Options, seen func(*Report)) *Report {
 					continue
 				}
 				for _, how := range []struct {
-					what   string
-					signal syscall.Signal
-				}{{"W4 SIGTERM", syscall.SIGTERM}, {"W4 SIGKILL", syscall.SIGKILL}} {
+					what      string
+					signal    syscall.Signal
+					elsewhere bool
+				}{{"W4 SIGTERM", syscall.SIGTERM, false}, {"W4 SIGKILL", syscall.SIGKILL, false}, {"W4 other server", syscall.SIGTERM, true}} {
 					c := cell{w3, how.what, f.format, f.compression}
-					s.turns(t, c, s.tools(), func(t testing.TB, tool string) Result { return s.restart(t, tool, c, how.signal) })
+					tools := s.tools()
+					if how.elsewhere { // to the others all servers are alike
+						tools = slices.DeleteFunc(tools, func(tool string) bool { return tool != "tidemark" })
+					}
+					s.turns(t, c, tools, func(t testing.TB, tool string) Result { return s.restart(t, tool, c, how.signal, how.elsewhere) })
 				}
 			}
 			if name == "W3" && slices.Contains(o.Workloads, "W4") {
