@@ -14,6 +14,7 @@ import (
 // version is one version of a table as TABLE_MAPs describe it, compiled.
 type version struct {
 	raw      []byte // the TABLE_MAP's body behind table id and flags; equal bytes mean the same version
+	names    string // what it begins with: `length db 0 length table 0`
 	database string
 	name     string
 	captured bool
@@ -49,6 +50,7 @@ type tables struct {
 
 	unnamed bool // the version of a captured table that was made last has no column names
 
+	alike  alike
 	newest map[string]*version // by the bytes `length db 0 length table 0` of the TABLE_MAP
 	recent [64]*version        // some of newest, by the low bits of the table id that they had last
 	open   []openTable         // ids mapped since the last end of a statement: few, so a list
@@ -97,7 +99,10 @@ func (t *tables) add(ctx context.Context, id uint64, body []byte, file string, p
 	if t.newest == nil {
 		t.newest = make(map[string]*version)
 	}
-	t.newest[string(body[:names])] = v
+	t.newest[v.names] = v
+	if prev == nil || prev.table != v.table {
+		t.alike.add(v, t.newest)
+	}
 	clear(t.recent[:]) // one of them may be prev
 	t.open = append(t.open, openTable{id, v})
 	return nil
@@ -137,7 +142,8 @@ func (t *tables) version(ctx context.Context, raw []byte, prev *version, where s
 	if err != nil {
 		return nil, err
 	}
-	v.database, v.name = string(database), string(name)
+	v.names = string(raw[:len(raw)-len(rest)])
+	v.database, v.name = v.names[1:1+len(database)], v.names[len(v.names)-1-len(name):len(v.names)-1]
 	if prev != nil {
 		v.captured = prev.captured || prev.sequence
 	} else {

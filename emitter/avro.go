@@ -77,7 +77,7 @@ func (a *Avro) check() error {
 // prefix is what keys and values begin with. Its id is 0 until it is known.
 func (a *Avro) prefix() []byte {
 	if a.Wide {
-		return make([]byte, 1+8)
+		return make([]byte, 1+8, shortPrefix)
 	}
-	return make([]byte, 1+4)
+	return make([]byte, 1+4, shortPrefix)
 }

@@ -195,10 +195,10 @@ func (d *dialect) appendBinaryTree(dst []byte, t *schema.Type, v *tree) ([]byte,
 // appendBinaryField appends a field of the event or the clock, which may be of an optional type.
 func appendBinaryField(dst []byte, f field, optional bool, n *now) []byte {
 	switch f {
-	case sourceGTID, sourceFile, sourceQuery:
+	case sourceGTID, sourceFile, sourceQuery, sourceDatabase, sourceTable:
 		s := n.text(f)
 		if optional {
-			if s == "" {
+			if s == "" && f.nullable() {
 				return append(dst, firstBranch)
 			}
 			dst = append(dst, secondBranch)

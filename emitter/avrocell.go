@@ -12,18 +12,15 @@ import (
 
 // binaryCell appends one column of a row image in Avro's binary encoding.
 type binaryCell struct {
-	column   int // index into the row image
 	optional bool
 	branch   byte      // if optional: that of the union for a value
-	way      binaryWay // a shorter one than through decode
-	skip     int       // length of the branch: 1 if optional, else 0
-	null     []byte    // what a nil cell is written as, if optional
-	unknown  []byte    // what a cell that is not known is written as; nil: it is an error
-	decode   schema.Decoder
+	way      binaryWay // a shorter one than through the column's decoder
 	layout   schema.Layout
-	last     schema.LastSecond // of binaryTimestamp
-	day      schema.LastDay    // of binaryDatetime
-	head     int               // of binaryJSON
+	skip     int                // length of the branch: 1 if optional, else 0
+	null     []byte             // what a nil cell is written as, if optional
+	last     *schema.LastSecond // of binaryTimestamp
+	day      schema.LastDay     // of binaryDatetime
+	head     int                // of binaryJSON
 	from     *column
 }
 
@@ -79,7 +76,7 @@ const timestampBytes = len("2006-01-02T15:04:05Z")
 func (p *program) appendBinaryCells(dst []byte, o *op, r *run) ([]byte, error) {
 	row := r.image(o.image)
 	if len(row) < o.first+len(o.binary) || r.incomplete {
-		return p.appendBinaryKnown(dst, o.binary, row, r)
+		return p.appendBinaryKnown(dst, o, row, r)
 	}
 	return p.appendBinaryRow(dst, o.binary, row[o.first:], r)
 }
@@ -132,12 +129,12 @@ func (p *program) appendBinaryRow(dst []byte, cells []binaryCell, row [][]byte, 
 				continue
 			}
 		case binaryDecimal:
-			if n, ok := schema.SmallDecimal(b, c.layout.Whole, c.layout.Size); ok {
+			if n, ok := schema.SmallDecimal(b, int(c.layout.Whole), int(c.layout.Size)); ok {
 				dst = appendBinaryInt(dst, n)
 				continue
 			}
 		case binaryDatetime:
-			if n, ok := c.day.Datetime(b, c.layout.Size); ok {
+			if n, ok := c.day.Datetime(b, int(c.layout.Size)); ok {
 				dst = putVarint(dst, zigzag(n))
 				continue
 			}
@@ -149,7 +146,7 @@ func (p *program) appendBinaryRow(dst []byte, cells []binaryCell, row [][]byte, 
 			}
 		}
 		v := &r.value
-		err := c.decode(b, r.scratch, v)
+		err := c.from.decode(b, r.scratch, v)
 		if err == nil {
 			if v.Kind == schema.Null {
 				dst, err = p.dialect.appendBinaryNull(dst[:start], c.from.typ)
@@ -165,19 +162,21 @@ func (p *program) appendBinaryRow(dst []byte, cells []binaryCell, row [][]byte, 
 }
 
 // appendBinaryKnown appends cells of which some are not known, or not there.
-func (p *program) appendBinaryKnown(dst []byte, cells []binaryCell, row [][]byte, r *run) ([]byte, error) {
+func (p *program) appendBinaryKnown(dst []byte, o *op, row [][]byte, r *run) ([]byte, error) {
 	var err error
-	for i := range cells {
-		c := &cells[i]
+	for i := range o.binary {
+		c := &o.binary[i]
 		switch {
-		case c.column >= len(row):
+		case o.first+i >= len(row):
 			err = errColumns(c.from, row)
-		case !binlog.IsUnavailable(row[c.column]):
-			dst, err = p.appendBinaryRow(dst, cells[i:i+1], row[c.column:], r)
-		case c.unknown == nil:
+		case !binlog.IsUnavailable(row[o.first+i]):
+			dst, err = p.appendBinaryRow(dst, o.binary[i:i+1], row[o.first+i:], r)
+		case c.from.unavailable == nil:
 			err = errUnknown(c.from)
 		default:
-			dst = append(dst, c.unknown...)
+			if dst, err = appendBinaryMember(dst, c.from.typ, c.from.unavailable); err != nil {
+				err = fmt.Errorf("column %q: %w", c.from.name, err)
+			}
 		}
 		if err != nil {
 			return dst, err

@@ -42,31 +42,44 @@ func (b *builder) record(s *shape) error {
 
 // binaryCells compiles cells of one image.
 func (b *builder) binaryCells(fields []shape) error {
-	o := op{kind: opBinaryCells, image: fields[0].leaf.image, first: fields[0].leaf.column.index, binary: make([]binaryCell, 0, len(fields))}
-	for i := range fields {
-		f := fields[i].leaf.column
-		c := binaryCell{
-			column: f.index, decode: f.decode, optional: f.typ.Optional, layout: f.layout, way: binaryWayOf(f.layout), from: f,
+	l := &fields[0].leaf
+	o := op{kind: opBinaryCells, image: l.image, first: int(l.column.index)}
+	for i := range b.made {
+		if made := &b.made[i]; made.image == l.image && len(made.binary) == len(fields) && made.binary[0].from == l.column {
+			o.binary = made.binary
 		}
-		if value, _, ok := branches(f.typ); ok {
-			c.branch, c.skip = value, 1
-		}
+	}
+	if o.binary == nil {
 		var err error
-		if c.optional {
-			if c.null, err = b.binaryNull(f); err != nil {
-				return fmt.Errorf("column %q: %w", f.name, err)
-			}
+		if o.binary, err = b.newBinaryCells(fields); err != nil {
+			return err
 		}
-		if f.unavailable.Kind != schema.Null {
-			if c.unknown, err = appendBinaryMember(nil, f.typ, &f.unavailable); err != nil {
-				return fmt.Errorf("column %q: %w", f.name, err)
-			}
-		}
-		o.binary = append(o.binary, c)
 	}
 	b.flush()
 	b.ops = append(b.ops, o)
 	return nil
+}
+
+func (b *builder) newBinaryCells(fields []shape) ([]binaryCell, error) {
+	cells := make([]binaryCell, 0, len(fields))
+	for i := range fields {
+		f := fields[i].leaf.column
+		c := binaryCell{optional: f.typ.Optional, layout: f.layout, way: binaryWayOf(f.layout), from: f}
+		if c.way == binaryTimestamp {
+			c.last = new(schema.LastSecond)
+		}
+		if value, _, ok := branches(f.typ); ok {
+			c.branch, c.skip = value, 1
+		}
+		if c.optional {
+			var err error
+			if c.null, err = b.binaryNull(f); err != nil {
+				return nil, fmt.Errorf("column %q: %w", f.name, err)
+			}
+		}
+		cells = append(cells, c)
+	}
+	return cells, nil
 }
 
 // binaryNull is what a nil cell of an optional column is written as: a mask may make a value even of NULL.

@@ -11,17 +11,23 @@ import (
 // cell appends one column of a row image.
 type cell struct {
 	short    [32]byte // what comes before the value, when it fits, since a copy of fixed length is faster …
-	size     uint8    // … and how much of it that is; 0: literal has more
-	way      way      // a shorter one than through decode
-	optional bool
-	column   int    // index into the row image
-	null     []byte // what a nil cell is written as, if optional
-	literal  []byte // what comes before the value
-	scale    int    // of a decimal that is written as a number, else -1
-	decode   schema.Decoder
+	size     uint8    // … and how much of it that is; 0: it is in literal
+	way      way      // a shorter one than through the column's decoder
+	scale    int16    // of a decimal that is written as a number, else -1
 	layout   schema.Layout
-	last     schema.LastSecond // of wayDatetime and wayTimestamp
+	optional bool
+	null     []byte             // what a nil cell is written as, if optional
+	literal  []byte             // what comes before the value, when it is long
+	last     *schema.LastSecond // of wayDatetime and wayTimestamp
 	from     *column
+}
+
+// before is what comes before the value.
+func (c *cell) before() []byte {
+	if c.size > 0 {
+		return c.short[:c.size]
+	}
+	return c.literal
 }
 
 // way says how a cell is appended.
@@ -74,14 +80,17 @@ func (p *program) appendKnown(dst []byte, o *op, row [][]byte, r *run) ([]byte, 
 		c := &o.cells[i]
 		var err error
 		switch {
-		case c.column >= len(row):
+		case o.first+i >= len(row):
 			return dst, errColumns(c.from, row)
-		case !binlog.IsUnavailable(row[c.column]):
-			dst, err = p.appendRow(dst, o.cells[i:i+1], row[c.column:], r)
-		case o.unknown == nil || o.unknown[i] == nil:
+		case !binlog.IsUnavailable(row[o.first+i]):
+			dst, err = p.appendRow(dst, o.cells[i:i+1], row[o.first+i:], r)
+		case c.from.unavailable == nil:
 			return dst, errUnknown(c.from)
 		default:
-			dst = append(append(dst, c.literal...), o.unknown[i]...)
+			dst = append(dst, c.before()...)
+			if dst, err = p.dialect.append(dst, c.from.typ, c.from.unavailable, int(c.scale)); err != nil {
+				err = fmt.Errorf("column %q: %w", c.from.name, err)
+			}
 		}
 		if err != nil {
 			return dst, err
@@ -116,7 +125,7 @@ func (p *program) appendRow(dst []byte, cells []cell, row [][]byte, r *run) ([]b
 			*(*[len(c.short)]byte)(dst[n : n+len(c.short)]) = c.short
 			dst = dst[:n+int(c.size)]
 		} else {
-			dst = append(dst, c.literal...)
+			dst = append(dst, c.before()...)
 		}
 		b := row[i]
 		if b == nil && c.optional {
@@ -150,12 +159,12 @@ func (p *program) appendRow(dst []byte, cells []cell, row [][]byte, r *run) ([]b
 				continue
 			}
 		case wayDecimal:
-			if n, ok := schema.SmallDecimal(b, c.layout.Whole, c.layout.Size); ok {
+			if n, ok := schema.SmallDecimal(b, int(c.layout.Whole), int(c.layout.Size)); ok {
 				dst = appendBase64Int(dst, n)
 				continue
 			}
 		case wayDatetime:
-			if text, ok := c.last.AppendDatetime(dst, b, c.layout.Size); ok {
+			if text, ok := c.last.AppendDatetime(dst, b, int(c.layout.Size)); ok {
 				dst = text
 				continue
 			}
@@ -176,12 +185,12 @@ func (p *program) appendRow(dst []byte, cells []cell, row [][]byte, r *run) ([]b
 // appendDecoded appends a cell by way of its value.
 func (p *program) appendDecoded(dst []byte, c *cell, b []byte, r *run) ([]byte, error) {
 	v := &r.value
-	if err := c.decode(b, r.scratch, v); err != nil {
+	if err := c.from.decode(b, r.scratch, v); err != nil {
 		return dst, err
 	}
 	switch v.Kind {
 	case schema.Null:
-		return p.dialect.appendNull(dst, c.from.typ, c.scale)
+		return p.dialect.appendNull(dst, c.from.typ, int(c.scale))
 	case schema.Int:
 		if p.dialect.text == jsonText {
 			return schema.AppendInt(dst, v.Int), nil
@@ -197,5 +206,5 @@ func (p *program) appendDecoded(dst []byte, c *cell, b []byte, r *run) ([]byte, 
 			return appendBase64(dst, v.Bytes), nil
 		}
 	}
-	return p.dialect.append(dst, c.from.typ, v, c.scale)
+	return p.dialect.append(dst, c.from.typ, v, int(c.scale))
 }

@@ -16,12 +16,12 @@ import (
 type column struct {
 	name   string // in the table
 	field  string // in records
-	index  int    // in the row image
 	typ    *schema.Type
 	decode schema.Decoder
-	layout schema.Layout
-	// unavailable stands for a cell that is not known ([binlog.Unavailable]); Null if nothing can.
-	unavailable schema.Value
+	// unavailable stands for a cell that is not known ([binlog.Unavailable]); nil if nothing can.
+	unavailable *schema.Value
+	index       int32 // in the row image
+	layout      schema.Layout
 }
 
 // newColumn maps the i-th column of a table.
@@ -32,8 +32,8 @@ func newColumn(cfg *Config, modes *schema.Modes, t *schema.Table, i int) (column
 		return column{}, err
 	}
 	return column{
-		name: c.Name, field: cfg.FieldNames.fieldName(c.Name), index: i,
-		typ: typ, decode: decode, layout: modes.Layout(t, i), unavailable: placeholder(cfg, c, typ),
+		name: c.Name, field: cfg.FieldNames.fieldName(c.Name), index: int32(i),
+		typ: cfg.shared.typ(typ), decode: decode, layout: modes.Layout(t, i), unavailable: cfg.shared.value(placeholder(cfg, c, typ)),
 	}, nil
 }
 
@@ -74,7 +74,7 @@ func keyColumns(cfg *Config, t *schema.Table) ([]column, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.unavailable = schema.Value{} // a record without its key would go to another partition
+		c.unavailable = nil // a record without its key would go to another partition
 		columns = append(columns, c)
 	}
 	return columns, checkFields(cfg, t.Database, t.Name, columns)
@@ -183,7 +183,7 @@ func placeholder(cfg *Config, c *schema.Column, t *schema.Type) schema.Value {
 func (r *run) sameCells(columns []column, a, b [][]byte) (bool, error) {
 	for i := range columns {
 		c := &columns[i]
-		if c.index >= len(a) || c.index >= len(b) {
+		if int(c.index) >= len(a) || int(c.index) >= len(b) {
 			return false, fmt.Errorf("column %q: the row image has only %d columns", c.name, min(len(a), len(b)))
 		}
 		x, y := a[c.index], b[c.index]

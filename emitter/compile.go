@@ -1,8 +1,10 @@
 package emitter
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tidemark-cdc/tidemark/schema"
 )
@@ -39,6 +41,8 @@ func (d *dialect) append(dst []byte, t *schema.Type, v *schema.Value, scale int)
 type builder struct {
 	program
 	literal []byte
+	shared  *shared // what programs have in common; nil: nothing
+	made    []op    // of other programs of the same columns in the same dialect: their cells may be taken
 }
 
 // compile makes the program that appends s in dialect d between prefix, whose memory it keeps, and suffix.
@@ -57,15 +61,21 @@ func (b *builder) compile(s *shape, suffix string) (*program, error) {
 	}
 	b.literal = append(b.literal, suffix...)
 	b.flush()
-	p := &b.program
-	p.ops = joined(p.ops)
-	for i := range p.segments {
-		if seg := p.segments[i]; seg.scope == scopePlan && seg.parts != nil {
+	for i := range b.ops {
+		o := &b.ops[i]
+		switch seg := o.segment; {
+		case seg == nil:
+		case seg.scope != scopePlan:
+			o.segment = b.shared.segment(seg)
+			b.changing = append(b.changing, o.segment)
+		case seg.parts != nil:
 			seg.render(nil)
-			seg.parts = nil
+			seg.text, seg.parts, seg.fields = bytes.Clone(seg.text), nil, nil
 		}
 	}
-	return p, nil
+	p := b.program
+	p.ops = slices.Clone(joined(p.ops))
+	return &p, nil
 }
 
 // joined puts each segment into the operation that comes behind it.
@@ -91,17 +101,18 @@ func (b *builder) flush() {
 
 // part adds to the segment at the end of the program, which lives as long as the shortest-lived of its parts.
 func (b *builder) part(p part, sc scope) {
-	if n := len(b.ops); n == 0 || b.ops[n-1].kind != opSegment || b.segments[len(b.segments)-1].parts == nil {
+	n := len(b.ops)
+	if n == 0 || b.ops[n-1].kind != opSegment || b.ops[n-1].segment.parts == nil {
 		b.segment(new(segment))
+		n = len(b.ops)
 	}
-	s := b.segments[len(b.segments)-1]
+	s := b.ops[n-1].segment
 	s.parts = append(s.parts, p)
 	s.scope = max(s.scope, sc)
 }
 
 func (b *builder) segment(s *segment) {
 	b.ops = append(b.ops, op{kind: opSegment, segment: s})
-	b.segments = append(b.segments, s)
 }
 
 func (b *builder) shape(s *shape) error {
@@ -168,7 +179,7 @@ func (b *builder) structure(s *shape) error {
 func cellsFrom(fields []shape) int {
 	for i := range fields {
 		l, first := &fields[i].leaf, &fields[0].leaf
-		if l.kind != leafCell || l.image != first.image || l.column.index != first.column.index+i {
+		if l.kind != leafCell || l.image != first.image || int(l.column.index) != int(first.column.index)+i {
 			return i
 		}
 	}
@@ -193,43 +204,55 @@ func (d *dialect) appendName(dst []byte, s *shape, i int) []byte {
 
 // cells compiles the members of a struct from first on up to last.
 func (b *builder) cells(s *shape, first, last int) error {
-	o := op{kind: opCells, image: s.fields[first].leaf.image, first: s.fields[first].leaf.column.index, cells: make([]cell, 0, last-first)}
-	for i := first; i < last; i++ {
-		f := s.fields[i].leaf.column
-		c := cell{
-			column: f.index, decode: f.decode, optional: f.typ.Optional, scale: -1, layout: f.layout, from: f,
+	l := &s.fields[first].leaf
+	o := op{kind: opCells, image: l.image, first: int(l.column.index)}
+	for i := range b.made {
+		if made := &b.made[i]; made.image == l.image && len(made.cells) == last-first && made.cells[0].from == l.column {
+			o.cells = made.cells
 		}
-		c.way = wayOf(c.layout)
-		scale, decimal, err := decimalScale(f.typ)
-		if err != nil {
-			return fmt.Errorf("column %q: %w", c.from.name, err)
+	}
+	if o.cells == nil {
+		var err error
+		if o.cells, err = b.newCells(s, first, last); err != nil {
+			return err
 		}
-		if decimal && b.dialect.numbers {
-			c.scale = scale
-		}
-		if c.scale >= 0 || b.dialect.text == simpleText && dateKindOf(f.typ) != noDate {
-			c.way = wayDecoder
-		}
-		c.literal = b.dialect.appendName(nil, s, i)
-		if c.null, err = b.null(f, c.scale); err != nil {
-			return fmt.Errorf("column %q: %w", f.name, err)
-		}
-		if f.unavailable.Kind != schema.Null {
-			if o.unknown == nil {
-				o.unknown = make([][]byte, last-first)
-			}
-			if o.unknown[i-first], err = b.dialect.append(nil, f.typ, &f.unavailable, c.scale); err != nil {
-				return fmt.Errorf("column %q: %w", f.name, err)
-			}
-		}
-		if len(c.literal) <= len(c.short) {
-			c.size = uint8(copy(c.short[:], c.literal))
-		}
-		o.cells = append(o.cells, c)
 	}
 	b.flush()
 	b.ops = append(b.ops, o)
 	return nil
+}
+
+func (b *builder) newCells(s *shape, first, last int) ([]cell, error) {
+	cells := make([]cell, 0, last-first)
+	var literal []byte
+	for i := first; i < last; i++ {
+		f := s.fields[i].leaf.column
+		c := cell{optional: f.typ.Optional, scale: -1, layout: f.layout, from: f}
+		c.way = wayOf(c.layout)
+		scale, decimal, err := decimalScale(f.typ)
+		if err != nil {
+			return nil, fmt.Errorf("column %q: %w", f.name, err)
+		}
+		if decimal && b.dialect.numbers {
+			c.scale = int16(scale)
+		}
+		if c.scale >= 0 || b.dialect.text == simpleText && dateKindOf(f.typ) != noDate {
+			c.way = wayDecoder
+		}
+		if c.way == wayDatetime || c.way == wayTimestamp {
+			c.last = new(schema.LastSecond)
+		}
+		if c.null, err = b.null(f, int(c.scale)); err != nil {
+			return nil, fmt.Errorf("column %q: %w", f.name, err)
+		}
+		if literal = b.dialect.appendName(literal[:0], s, i); len(literal) <= len(c.short) {
+			c.size = uint8(copy(c.short[:], literal))
+		} else {
+			c.literal = bytes.Clone(literal)
+		}
+		cells = append(cells, c)
+	}
+	return cells, nil
 }
 
 // null is what a nil cell of an optional column is written as: a mask may make a value even of NULL.

@@ -45,6 +45,7 @@ type Config struct {
 	Placeholder string
 
 	naming *naming
+	shared *shared // nil: nothing is
 }
 
 // defaultPlaceholder is Debezium's default for unavailable.value.placeholder.
@@ -83,6 +84,20 @@ func (c *Converter) compile(s *shape, prefix []byte) (*program, error) {
 		return compile(s, d, nil, "")
 	}
 	return compile(s, d, prefix, "}")
+}
+
+// rows makes the program of what stands behind the prefix, which is the table's, in the keys or values of rows. sh is what
+// programs share, and made has operations of others of this converter for the same columns.
+func (c *Converter) rows(s *shape, sh *shared, made []op) (*program, error) {
+	b := builder{program: program{dialect: dialect{defaults: c.ReplaceNullWithDefault, numbers: c.NumericDecimals}}, shared: sh, made: made}
+	suffix := ""
+	switch {
+	case c.Avro != nil:
+		b.dialect = dialect{text: avroBinary, defaults: c.ReplaceNullWithDefault}
+	case c.Schemas:
+		suffix = "}"
+	}
+	return b.compile(s, suffix)
 }
 
 const (
@@ -143,6 +158,7 @@ func New(cfg Config) (*Emitter, error) {
 	if cfg.naming, err = newNaming(cfg.Naming, cfg.Prefix); err != nil {
 		return nil, err
 	}
+	cfg.shared = newShared()
 	e := &Emitter{cfg: cfg, plans: make(map[*schema.Table]*plan), newest: make(map[schema.TableName]*schema.Table)}
 	for op, letter := range map[binlog.Op]string{binlog.Create: "c", binlog.Update: "u", binlog.Delete: "d"} {
 		e.skip[op] = cfg.Skip[letter]
@@ -163,6 +179,7 @@ func New(cfg Config) (*Emitter, error) {
 func (e *Emitter) Forget() {
 	clear(e.plans)
 	clear(e.newest)
+	clear(e.cfg.shared.rows)
 	e.plan = nil
 	e.side.forget()
 }
@@ -192,8 +209,11 @@ func (e *Emitter) use(t *schema.Table) error {
 		}
 		e.replace(t)
 		e.plans[t] = p
+		e.cfg.shared.sweep(e.plans)
 	}
 	e.plan = p
+	e.now.of(t)
+	e.scratch.Of(t)
 	return nil
 }
 
@@ -383,15 +403,16 @@ func (e *Emitter) record(b *Batch, key []byte, c change) (*Record, error) {
 	if e.cfg.Transactions {
 		e.count()
 	}
-	p := e.plan.changes[c]
+	plan := e.plan
+	p := plan.changes[c]
 	if p == nil {
 		var err error
-		if p, err = e.plan.compile(&e.cfg, c); err != nil {
+		if p, err = plan.compile(&e.cfg, c); err != nil {
 			return nil, err
 		}
 	}
 	p.refresh(&e.now)
-	value, err := e.bytes(b, p)
+	value, err := e.bytes(b, plan.prefix, p)
 	if err != nil {
 		return nil, err
 	}
@@ -408,29 +429,52 @@ func (e *Emitter) tombstone(b *Batch, key []byte) *Record {
 	return r
 }
 
-// bytes appends what p makes of the current row to the batch's memory; nil without a program.
-func (e *Emitter) bytes(b *Batch, p *program) ([]byte, error) {
+// shortPrefix is the room that short prefixes have, since a copy of fixed length is faster.
+const shortPrefix = 16
+
+// bytes appends prefix, and what p makes of the current row, to the batch's memory; nil without a program.
+func (e *Emitter) bytes(b *Batch, prefix []byte, p *program) ([]byte, error) {
 	if p == nil {
 		return nil, nil
 	}
-	start := len(b.mem)
+	start, mem := len(b.mem), b.mem
+	if prefix != nil {
+		if cap(prefix) == shortPrefix && cap(mem)-start >= shortPrefix {
+			*(*[shortPrefix]byte)(mem[start : start+shortPrefix]) = [shortPrefix]byte(prefix[:shortPrefix])
+			mem = mem[:start+len(prefix)]
+		} else {
+			mem = append(mem, prefix...)
+		}
+	}
 	var err error
-	b.mem, err = p.append(b.mem, &e.run)
+	b.mem, err = p.append(mem, &e.run)
 	return b.mem[start:len(b.mem):len(b.mem)], err
 }
 
 // key appends the key of the current row; nil if its table has none.
 func (e *Emitter) key(b *Batch, use keyUse) ([]byte, error) {
-	p, err := e.plan.keyProgram(&e.cfg, use)
-	if err != nil {
-		return nil, err
+	plan := e.plan
+	p := plan.keys[use]
+	if p == nil {
+		var err error
+		if p, err = plan.keyProgram(&e.cfg, use); err != nil {
+			return nil, err
+		}
 	}
-	return e.bytes(b, p)
+	return e.bytes(b, plan.keyPrefix, p)
 }
 
 // keyHeaders makes the headers of one half of a key change: the other key, then those of every record.
 func (e *Emitter) keyHeaders(b *Batch, name string, use keyUse) ([]Header, error) {
-	value, err := e.key(b, use)
+	p, err := e.plan.keyProgram(&e.cfg, use)
+	if err != nil {
+		return nil, err
+	}
+	prefix, err := e.plan.keyHeaderPrefix(&e.cfg)
+	if err != nil {
+		return nil, err
+	}
+	value, err := e.bytes(b, prefix, p)
 	if err != nil {
 		return nil, err
 	}

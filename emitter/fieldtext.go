@@ -34,9 +34,9 @@ func newFieldText(p *part, start, end int, n *now) fieldText {
 	f := fieldText{field: p.field, at: start, size: end - start}
 	usual := 0
 	switch p.field {
-	case sourceGTID, sourceFile, sourceQuery:
+	case sourceGTID, sourceFile, sourceQuery, sourceDatabase, sourceTable:
 		switch s := n.text(p.field); {
-		case s == "" && p.field != sourceFile:
+		case s == "" && p.field.nullable():
 			f.form = formNull
 		case p.binary:
 			f.form, f.at, f.size = formBytes, end-len(s), len(s)

@@ -61,6 +61,14 @@ func (h *HeaderConverter) compile(s *shape, prefix []byte) (*program, error) {
 	return compile(s, dialect{text: simpleText, defaults: true, numbers: true}, nil, "")
 }
 
+// rows makes the program of what stands behind the prefix, which is the table's, in the headers of rows.
+func (h *HeaderConverter) rows(s *shape) (*program, error) {
+	if h.Class == jsonConverter {
+		return h.JSON.rows(s, nil, nil)
+	}
+	return h.compile(s, nil)
+}
+
 // text is the value of a header that is a string.
 func (h *HeaderConverter) text(s string) ([]byte, error) {
 	if h.Class != jsonConverter {

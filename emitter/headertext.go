@@ -128,7 +128,7 @@ func (r *run) cell(c *column, img image) (*schema.Value, error) {
 	if img == before {
 		row = r.before
 	}
-	if c.index >= len(row) {
+	if int(c.index) >= len(row) {
 		return nil, fmt.Errorf("column %q: the row image has only %d columns", c.name, len(row))
 	}
 	if r.incomplete && binlog.IsUnavailable(row[c.index]) {

@@ -18,8 +18,21 @@ type now struct {
 	room    [32]byte       // for a number
 
 	// What the fields had last. An event's own memory may have another event by now.
-	last         binlog.Info
-	source, wall moment
+	last            binlog.Info
+	database, table string
+	named           uint64 // what count was when one of these changed
+	source, wall    moment
+}
+
+// of goes on to a table.
+func (n *now) of(t *schema.Table) {
+	n.count++
+	if t.Database != n.database {
+		n.database, n.changed[sourceDatabase], n.named = t.Database, n.count, n.count
+	}
+	if t.Name != n.table {
+		n.table, n.changed[sourceTable], n.named = t.Name, n.count, n.count
+	}
 }
 
 // begin goes on to an event.
@@ -95,6 +108,10 @@ func (n *now) text(f field) string {
 		return n.info.File
 	case sourceQuery:
 		return n.info.Query
+	case sourceDatabase:
+		return n.database
+	case sourceTable:
+		return n.table
 	}
 	return ""
 }

@@ -2,23 +2,35 @@ package emitter
 
 import "github.com/tidemark-cdc/tidemark/schema"
 
-// plan is everything about one version of a table: its topic and the programs of its records.
+// plan is everything about one version of a table: its topic, the schemas of its records and what is compiled for its rows.
 type plan struct {
+	*rowPlan
 	table *schema.Table
-	ready *schema.Table // the same, when the schemas of its records have their ids; nil before
+	ready *schema.Table // the same, when the schemas of its records have their ids and texts; nil before
 	topic string
+
+	keyPrefix, prefix, headerPrefix []byte // what keys, values and keys in headers begin with; nil: nothing, or not needed yet
+
+	keySchema, valueSchema *registered // nil for formats that need no ids; that of values until it is needed, too
+}
+
+// rowPlan is what is compiled for the rows of one table, or of all tables of equal columns.
+type rowPlan struct {
+	rowKey rowKey // if they are more
+	shared bool
+
 	key   []column // of the record key; empty: no key, or none of the table's columns
 	value []column // of the rows
 
-	changes [changes]*program // of values; nil: not compiled yet
-	prefix  []byte            // what values begin with
-
-	keySchema, valueSchema *registered // nil for formats that need no ids; that of values until it is needed, too
-	quiet                  *plan       // the columns without [schema.Modes.Invalid]; nil until they are needed
-
 	keyless bool              // rows have no record key
-	keys    [keyUses]*program // nil: not compiled yet
+	changes [changes]*program // of values; nil: not compiled yet
+	keys    [keyUses]*program // the same of keys
+	quiet   *rowPlan          // the columns without [schema.Modes.Invalid]; nil until they are needed
+	bad     []unusableDefault // that the columns have
 }
+
+// unusableDefault is what [schema.Modes.Invalid] was told when columns were mapped.
+type unusableDefault struct{ column, what string }
 
 // keyUse is what the key of a row is written for.
 type keyUse uint8
@@ -33,11 +45,7 @@ const (
 
 // newPlan compiles a table.
 func newPlan(cfg *Config, t *schema.Table) (*plan, error) {
-	value, err := valueColumns(cfg, t)
-	if err != nil {
-		return nil, err
-	}
-	key, err := keyColumns(cfg, t)
+	rows, err := cfg.rowPlan(t)
 	if err != nil {
 		return nil, err
 	}
@@ -45,11 +53,48 @@ func newPlan(cfg *Config, t *schema.Table) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{table: t, topic: topic, key: key, value: value}
-	if cfg.Key.Avro == nil && cfg.Value.Avro == nil {
+	p := &plan{rowPlan: rows, table: t, topic: topic}
+	if cfg.Key.Avro == nil && cfg.Value.Avro == nil && !cfg.Value.Schemas {
 		p.ready = t
 	}
 	return p, p.compileKey(cfg)
+}
+
+// rowPlan is the plan of a table's rows: that of another table if it is the same.
+func (cfg *Config) rowPlan(t *schema.Table) (*rowPlan, error) {
+	key, ok := cfg.rowKey(t)
+	if ok {
+		if p := cfg.shared.rows[key]; p != nil {
+			for _, bad := range p.bad {
+				if cfg.Modes.Invalid != nil {
+					cfg.Modes.Invalid(t.Database, t.Name, bad.column, bad.what)
+				}
+			}
+			return p, nil
+		}
+	}
+	p := &rowPlan{rowKey: key, shared: ok}
+	mapping, compiling := *cfg, true
+	if tell := cfg.Modes.Invalid; tell != nil {
+		mapping.Modes.Invalid = func(database, table, column, what string) {
+			if compiling {
+				p.bad = append(p.bad, unusableDefault{column, what})
+			}
+			tell(database, table, column, what)
+		}
+	}
+	var err error
+	if p.value, err = valueColumns(&mapping, t); err != nil {
+		return nil, err
+	}
+	if p.key, err = keyColumns(&mapping, t); err != nil {
+		return nil, err
+	}
+	compiling = false
+	if ok {
+		cfg.shared.rows[key] = p
+	}
+	return p, nil
 }
 
 // compileKey makes what the record key's schema needs, and the program that most rows use.
@@ -58,12 +103,21 @@ func (p *plan) compileKey(cfg *Config) error {
 	if p.keyless = len(p.key)+len(added) == 0; err != nil || p.keyless {
 		return err
 	}
-	key := keyShape(cfg.SchemaNames.schemaName(p.topic+".Key"), p.key, after, added)
-	if p.keySchema = cfg.Key.register(cfg, p.topic, key.typ, true); p.keySchema != nil {
-		p.keySchema.need.Table, p.keySchema.columns = p.name(), p.key
+	if cfg.Key.Schemas || cfg.Key.Avro != nil {
+		key := p.keyShape(cfg, after, added)
+		if p.keySchema = cfg.Key.register(cfg, p.topic, key.typ, true); p.keySchema != nil {
+			p.keySchema.need.Table, p.keySchema.columns = p.name(), p.key
+		}
+		if p.keyPrefix, err = cfg.Key.prefix(key.typ, p.keySchema); err != nil {
+			return err
+		}
 	}
 	_, err = p.keyProgram(cfg, newKey)
 	return err
+}
+
+func (p *plan) keyShape(cfg *Config, img image, added []member) shape {
+	return keyShape(cfg.SchemaNames.schemaName(p.topic+".Key"), p.key, img, added)
 }
 
 // keyProgram is the program of a key; nil if the table has none. It is compiled when it is needed first.
@@ -79,21 +133,25 @@ func (p *plan) keyProgram(cfg *Config, use keyUse) (*program, error) {
 	if use == oldKey || use == oldHeader {
 		img = before
 	}
-	key := keyShape(cfg.SchemaNames.schemaName(p.topic+".Key"), p.key, img, added)
+	key := p.keyShape(cfg, img, added)
 	if use == newHeader || use == oldHeader {
-		prefix, err := cfg.Header.prefix(key.typ)
-		if err != nil {
-			return nil, err
-		}
-		p.keys[use], err = cfg.Header.compile(&key, prefix)
-		return p.keys[use], err
+		p.keys[use], err = cfg.Header.rows(&key)
+	} else {
+		p.keys[use], err = cfg.Key.rows(&key, nil, nil)
 	}
-	prefix, err := cfg.Key.prefix(key.typ, p.keySchema)
-	if err != nil {
-		return nil, err
-	}
-	p.keys[use], err = cfg.Key.compile(&key, prefix)
 	return p.keys[use], err
+}
+
+// keyHeaderPrefix is what a key in a header begins with.
+func (p *plan) keyHeaderPrefix(cfg *Config) ([]byte, error) {
+	if p.headerPrefix != nil || p.keyless || cfg.Header.Class != jsonConverter {
+		return p.headerPrefix, nil
+	}
+	added, err := p.addedToKey(cfg)
+	if err == nil {
+		p.headerPrefix, err = cfg.Header.prefix(p.keyShape(cfg, after, added).typ)
+	}
+	return p.headerPrefix, err
 }
 
 // name is the table's.
@@ -104,7 +162,7 @@ func (p *plan) name() schema.TableName {
 // envelope is the shape of the value of a change.
 func (p *plan) envelope(cfg *Config, c change) shape {
 	row, envelope := cfg.SchemaNames.schemaName(p.topic+".Value"), cfg.SchemaNames.schemaName(p.topic+".Envelope")
-	s := envelopeShape(row, envelope, p.value, sourceShape(cfg, p.table.Database, p.table.Name), c)
+	s := envelopeShape(row, envelope, p.value, sourceShape(cfg), c)
 	if cfg.Transactions {
 		s.fill("transaction", slotTransaction)
 	}
@@ -121,17 +179,31 @@ func (p *plan) registerValue(cfg *Config) {
 	p.valueSchema.need.Table, p.valueSchema.columns = p.name(), p.value
 }
 
+// finish sees to it that values can be written: that their schema has its id, or its text.
+func (p *plan) finish(cfg *Config) error {
+	p.registerValue(cfg)
+	if err := p.valueSchema.resolve(); err != nil || p.prefix != nil || p.valueSchema == nil && !cfg.Value.Schemas {
+		return err
+	}
+	var typ *schema.Type
+	if p.valueSchema == nil {
+		typ = p.envelope(cfg, created).typ
+	}
+	var err error
+	p.prefix, err = cfg.Value.prefix(typ, p.valueSchema)
+	return err
+}
+
 // compile makes the program of the value of a change, when it is needed first.
 func (p *plan) compile(cfg *Config, c change) (*program, error) {
 	s := p.envelope(cfg, c)
-	if p.prefix == nil {
-		p.registerValue(cfg)
-		var err error
-		if p.prefix, err = cfg.Value.prefix(s.typ, p.valueSchema); err != nil {
-			return nil, err
+	var made []op
+	for _, other := range p.changes {
+		if other != nil {
+			made = append(made, other.ops...)
 		}
 	}
-	program, err := cfg.Value.compile(&s, p.prefix)
+	program, err := cfg.Value.rows(&s, cfg.shared, made)
 	p.changes[c] = program
 	return program, err
 }

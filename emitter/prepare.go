@@ -20,11 +20,10 @@ func (e *Emitter) prepare(ev *binlog.Rows) error {
 	if err := p.keySchema.resolve(); err != nil {
 		return err
 	}
-	p.registerValue(&e.cfg)
-	if err := p.valueSchema.resolve(); err != nil {
+	if err := p.finish(&e.cfg); err != nil {
 		return err
 	}
-	p.ready, p.quiet = p.table, nil
+	p.ready = p.table
 	return nil
 }
 
@@ -62,7 +61,7 @@ func (e *Emitter) writes(p *plan, ev *binlog.Rows) (bool, error) {
 }
 
 // quietly is the plan's columns, whose values may be decoded once more without being told of or counted.
-func (p *plan) quietly(cfg *Config) (*plan, error) {
+func (p *plan) quietly(cfg *Config) (*rowPlan, error) {
 	if p.quiet != nil {
 		return p.quiet, nil
 	}
@@ -73,6 +72,6 @@ func (p *plan) quietly(cfg *Config) (*plan, error) {
 		return nil, err
 	}
 	key, err := keyColumns(&quiet, p.table)
-	p.quiet = &plan{key: key, value: value}
+	p.quiet = &rowPlan{key: key, value: value}
 	return p.quiet, err
 }

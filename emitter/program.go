@@ -7,7 +7,7 @@ import "github.com/tidemark-cdc/tidemark/schema"
 // compiled, an event begins or the clock is read, and only copied for a row.
 type program struct {
 	ops      []op
-	segments []*segment
+	changing []*segment // those whose text does not stay the same
 	dialect  dialect
 	seen     uint64 // [now.count] when the segments were rendered
 }
@@ -15,13 +15,12 @@ type program struct {
 // op is one operation. Most of a small record are these, so that each brings what comes before its own part, too.
 type op struct {
 	kind    opKind
-	segment *segment // what comes before; nil: nothing
 	image   image    // of opCells and opBinaryCells
+	slot    slot     // of opSlot
+	segment *segment // what comes before; nil: nothing
 	first   int      // of opCells and opBinaryCells: the column of the first cell; those of the others follow it
 	cells   []cell   // of opCells
-	unknown [][]byte // of opCells: what a cell that is not known is written as; nil: it is an error
 	shape   *shape   // of opJava
-	slot    slot     // of opSlot
 	typ     *schema.Type
 	binary  []binaryCell // of opBinaryCells
 }

@@ -62,7 +62,7 @@ func schemaChangeShapes(cfg *Config) (key, value shape) {
 	key = structShape(schema.Type{Name: pkg + "SchemaChangeKey", Version: 1}, []member{
 		fromSlot("databaseName", stringType, slotDatabase),
 	})
-	source := sourceShape(cfg, "", "")
+	source := sourceShape(cfg)
 	source.fill("db", slotDatabase)
 	source.fill("table", slotTables)
 	value = structShape(schema.Type{Name: pkg + "SchemaChangeValue", Version: 1}, []member{

@@ -6,8 +6,10 @@ import "github.com/tidemark-cdc/tidemark/schema"
 type segment struct {
 	scope  scope
 	parts  []part
-	fields []fieldText // those among the parts, where they stand in text; nil before it is rendered
-	text   []byte
+	fields []fieldText // those among the parts, where they stand in text
+	names  []fieldText // the same of the table's names
+	text   []byte      // nil before it is rendered
+	seen   uint64      // [now.count] when it was rendered
 }
 
 // part is a piece of a segment: literal text, or an event's or the clock's field.
@@ -23,9 +25,10 @@ func (p *program) refresh(n *now) {
 	if p.seen == n.count {
 		return
 	}
-	for _, s := range p.segments {
-		if s.scope != scopePlan {
-			s.update(n, p.seen)
+	for _, s := range p.changing {
+		if s.seen != n.count { // of another program that has it, too
+			s.update(n, s.seen)
+			s.seen = n.count
 		}
 	}
 	p.seen = n.count
@@ -33,14 +36,14 @@ func (p *program) refresh(n *now) {
 
 // update writes the fields anew that have changed since seen; if one has another length than before, all of the text.
 func (s *segment) update(n *now, seen uint64) {
-	if s.fields == nil || !replace(s.text, s.fields, n, seen) {
+	if s.text == nil || !replace(s.text, s.fields, n, seen) || n.named > seen && !replace(s.text, s.names, n, seen) {
 		s.render(n)
 	}
 }
 
 // render makes the text.
 func (s *segment) render(n *now) {
-	s.text, s.fields = s.text[:0], s.fields[:0]
+	s.text, s.fields, s.names = s.text[:0], s.fields[:0], s.names[:0]
 	for i := range s.parts {
 		p := &s.parts[i]
 		if p.literal != nil {
@@ -53,16 +56,21 @@ func (s *segment) render(n *now) {
 		} else {
 			s.text = appendField(s.text, p.field, n)
 		}
-		s.fields = append(s.fields, newFieldText(p, start, len(s.text), n))
+		f := newFieldText(p, start, len(s.text), n)
+		if p.field == sourceDatabase || p.field == sourceTable {
+			s.names = append(s.names, f)
+		} else {
+			s.fields = append(s.fields, f)
+		}
 	}
 }
 
 // appendField appends a field of the event or the clock in JSON.
 func appendField(dst []byte, f field, n *now) []byte {
 	switch f {
-	case sourceGTID, sourceFile, sourceQuery:
+	case sourceGTID, sourceFile, sourceQuery, sourceDatabase, sourceTable:
 		s := n.text(f)
-		if s == "" && f != sourceFile {
+		if s == "" && f.nullable() {
 			return append(dst, jsonNull...)
 		}
 		return appendQuoted(dst, []byte(s))

@@ -50,6 +50,8 @@ const (
 	sourcePos
 	sourceThread
 	sourceQuery
+	sourceDatabase
+	sourceTable
 	sourceRow
 	envelopeTsMs
 	envelopeTsUs
@@ -76,6 +78,9 @@ func (f field) scope() scope {
 	}
 	return scopeEvent
 }
+
+// nullable says that no text is null.
+func (f field) nullable() bool { return f == sourceGTID || f == sourceQuery }
 
 // member is a named shape inside a struct.
 type member struct {
@@ -172,9 +177,9 @@ func envelopeShape(row, envelope string, columns []column, source shape, c chang
 // formatVersion is the Debezium release whose events these are.
 const formatVersion = "3.6.1.Final"
 
-// sourceShape is the source block of events of one table. That of MariaDB's connector has the same fields:
+// sourceShape is the source block of events. That of MariaDB's connector has the same fields:
 // io.debezium.connector.binlog.BinlogSourceInfoStructMaker makes both.
-func sourceShape(cfg *Config, database, table string) shape {
+func sourceShape(cfg *Config) shape {
 	unset := text("false")
 	name := cfg.SchemaNames.schemaName("io.debezium.connector." + cfg.Connector + ".Source")
 	return structShape(schema.Type{Name: name, Version: 1}, []member{
@@ -191,11 +196,11 @@ func sourceShape(cfg *Config, database, table string) shape {
 			}},
 			Default: &unset,
 		}, schema.Value{}),
-		constant("db", stringType, text(database)),
+		fromField("db", stringType, sourceDatabase),
 		constant("sequence", optionalStringType, schema.Value{}),
 		fromField("ts_us", optionalInt64Type, sourceTsUs),
 		fromField("ts_ns", optionalInt64Type, sourceTsNs),
-		constant("table", optionalStringType, text(table)),
+		fromField("table", optionalStringType, sourceTable),
 		fromField("server_id", int64Type, sourceServerID),
 		fromField("gtid", optionalStringType, sourceGTID),
 		fromField("file", stringType, sourceFile),

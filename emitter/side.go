@@ -98,12 +98,12 @@ func (e *Emitter) beside(b *Batch, kind *sideRecord, o offset.Offset) error {
 	size := len(b.mem)
 	kind.key.refresh(&e.now)
 	kind.value.refresh(&e.now)
-	key, err := e.bytes(b, kind.key)
+	key, err := e.bytes(b, nil, kind.key)
 	if err != nil {
 		b.mem = b.mem[:size]
 		return fmt.Errorf("topic %s: %w", kind.topic, err)
 	}
-	value, err := e.bytes(b, kind.value)
+	value, err := e.bytes(b, nil, kind.value)
 	if err != nil {
 		b.mem = b.mem[:size]
 		return fmt.Errorf("topic %s: %w", kind.topic, err)

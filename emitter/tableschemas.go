@@ -80,11 +80,14 @@ func ofTable(def *schema.Definition, err error) error {
 
 // definedPlan is the plan of a table by its definition, as far as schemas go: no record can be written with it.
 func definedPlan(cfg *Config, def *schema.Definition) (*plan, error) {
+	alone := *cfg
+	alone.shared = nil // it belongs to whoever writes rows meanwhile
+	cfg = &alone
 	t, err := cfg.definedTable(def)
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{table: t}
+	p := &plan{table: t, rowPlan: &rowPlan{}}
 	if p.value, err = valueColumns(cfg, t); err != nil {
 		return nil, err
 	}

@@ -30,8 +30,7 @@ func (e *Emitter) truncate(b *Batch, ev *binlog.Truncate) error {
 	if err := e.use(t); err != nil {
 		return err
 	}
-	e.plan.registerValue(&e.cfg)
-	if err := e.plan.valueSchema.resolve(); err != nil {
+	if err := e.plan.finish(&e.cfg); err != nil {
 		return err
 	}
 	e.startStatement(ev.Info)

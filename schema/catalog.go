@@ -11,6 +11,7 @@ import (
 type Catalog struct {
 	opts    CatalogOptions
 	state   catalogState
+	shares  shares
 	touched []TableName // by the last statement
 }
 
@@ -136,14 +137,34 @@ func (c *Catalog) Tables(database string) []string {
 	return names
 }
 
-// Set puts a definition in, or takes the table out for a nil one.
+// Set puts a definition in, or takes the table out for a nil one. The catalog takes it over: it may come to hold its columns
+// together with those of other tables.
 func (c *Catalog) Set(database, table string, def *Definition) {
 	name := TableName{database, table}
 	if def == nil {
 		delete(c.state.tables, c.key(name))
 		return
 	}
-	c.state.tables[c.key(name)] = &catalogTable{name: name, def: def}
+	c.put(c.key(name), &catalogTable{name: name, def: def})
+}
+
+// put puts a table in.
+func (c *Catalog) put(key TableName, t *catalogTable) {
+	c.shares.add(t.def)
+	if t.name.Table == t.def.Name && t.name.Database == t.def.Database {
+		t.name = TableName{t.def.Database, t.def.Name} // which may be pieces of a text
+	}
+	if key == t.name {
+		key = t.name // the text, too
+	}
+	c.state.tables[key] = t
+	c.shares.sweep(len(c.state.tables), func(yield func(*Definition) bool) {
+		for _, t := range c.state.tables {
+			if !yield(t.def) {
+				return
+			}
+		}
+	})
 }
 
 // SetDatabase puts in the default character set of a database.
@@ -190,7 +211,7 @@ func (c *Catalog) Apply(s Statement) (changes []SchemaChange, unknown []TableNam
 		}
 	}
 	c.touch(r.state)
-	c.state.take(r.state)
+	c.take(r.state)
 	return r.records(sql), r.unknown, nil
 }
 
@@ -214,12 +235,13 @@ func (s *catalogState) overlay() catalogState {
 }
 
 // take puts the changes of an overlay in.
-func (s *catalogState) take(changes catalogState) {
+func (c *Catalog) take(changes catalogState) {
+	s := &c.state
 	for key, t := range changes.tables {
 		if t == nil {
 			delete(s.tables, key)
 		} else {
-			s.tables[key] = t
+			c.put(key, t)
 		}
 	}
 	for key, d := range changes.databases {
@@ -252,6 +274,6 @@ func (c *Catalog) Replay(e *HistoryEntry) error {
 		}
 	}
 	c.touch(changes)
-	c.state.take(changes)
+	c.take(changes)
 	return nil
 }

@@ -19,19 +19,19 @@ func fractionDigits(c *Column) (int, error) {
 }
 
 // calendar says whether c is a date of the calendar, and tells of one that is neither that nor a zero date.
-func (m *mapper) calendar(c civil) bool {
+func (v *invalid) calendar(c civil, scratch *Scratch) bool {
 	if c.ok() {
 		return true
 	}
 	if c.month != 0 && c.day != 0 && c.year != 0 {
-		m.invalid.date(c)
+		v.date(c, scratch)
 	}
 	return false
 }
 
 // adjusted moves years of two digits, if that is wanted.
-func (m *mapper) adjusted(c civil) civil {
-	if !m.NoTimeAdjuster {
+func (c civil) adjusted(wanted bool) civil {
+	if wanted {
 		c.year = adjustYear(c.year)
 	}
 	return c
@@ -48,6 +48,7 @@ func (m *mapper) orEpoch(epoch Value) (*Value, error) {
 func (m *mapper) mapDate() mapping {
 	typ, epoch, layout := Type{Type: "int32", Name: dateName, Version: 1}, Value{Kind: Int}, Layout{}
 	text := m.Time == TimeISOString
+	adjust, invalid := !m.NoTimeAdjuster, m.invalid // the decoder is kept for long, and the mapper is not
 	switch m.Time {
 	case TimeConnect:
 		typ.Name = connectDateName
@@ -73,7 +74,7 @@ func (m *mapper) mapDate() mapping {
 			if !ok {
 				return m.orEpoch(epoch)
 			}
-			v := value(m.adjusted(c), new(Scratch))
+			v := value(c.adjusted(adjust), new(Scratch))
 			return &v, nil
 		},
 		decode: func(null Value) Decoder {
@@ -83,11 +84,11 @@ func (m *mapper) mapDate() mapping {
 					return nil
 				}
 				c, err := readDate(cell)
-				if err != nil || !m.calendar(c) {
+				if err != nil || !invalid.calendar(c, scratch) {
 					*out = null
 					return err
 				}
-				*out = value(m.adjusted(c), scratch)
+				*out = value(c.adjusted(adjust), scratch)
 				return nil
 			}
 		},
@@ -128,11 +129,12 @@ func (m *mapper) mapDatetime() (mapping, error) {
 	old := m.c.Type == typeDatetime
 	typ, form := m.datetimeType(digits)
 	short := form == datetimeMillis && digits <= 3 && !old
+	adjust, invalid := !m.NoTimeAdjuster, m.invalid
 	var layout Layout
 	epoch := Value{Kind: Int}
 	switch {
 	case short:
-		layout = Layout{Kind: LayoutDatetime, Size: digits}
+		layout = Layout{Kind: LayoutDatetime, Size: uint8(digits)}
 	case form == datetimeText8601:
 		layout.Kind = LayoutPlain
 		epoch = Value{Kind: String, Bytes: []byte(epochText)}
@@ -146,7 +148,7 @@ func (m *mapper) mapDatetime() (mapping, error) {
 			if !ok {
 				return m.orEpoch(epoch)
 			}
-			c = m.adjusted(c)
+			c = c.adjusted(adjust)
 			v, ok := datetimeValue(c, form, new(Scratch))
 			if !ok {
 				return nil, fmt.Errorf("%s does not fit into 64 bits of nanoseconds", datetimeText(c))
@@ -172,15 +174,15 @@ func (m *mapper) mapDatetime() (mapping, error) {
 				} else {
 					c, err = readDatetime(cell, digits)
 				}
-				if err != nil || !m.calendar(c) {
+				if err != nil || !invalid.calendar(c, scratch) {
 					*out = null
 					return err
 				}
-				c = m.adjusted(c)
+				c = c.adjusted(adjust)
 				v, ok := datetimeValue(c, form, scratch)
 				if !ok {
 					*out = null
-					return m.invalid.nanos(c)
+					return invalid.nanos(c, scratch)
 				}
 				*out = v
 				return nil

@@ -71,7 +71,7 @@ func mapDecimal(precision, scale int, mode DecimalMode) (mapping, error) {
 	}
 	var layout Layout
 	if precision-scale <= groupDigits && scale <= groupDigits {
-		layout = Layout{Kind: LayoutDecimal, Size: scale, Whole: precision - scale}
+		layout = Layout{Kind: LayoutDecimal, Size: uint8(scale), Whole: uint8(precision - scale)}
 	}
 	return mapping{
 		layout:   layout,

@@ -120,6 +120,7 @@ type historyColumn struct {
 // is an error with its number.
 func ReadHistory(r io.Reader) ([]HistoryEntry, error) {
 	var entries []HistoryEntry
+	var shares shares
 	decoder := json.NewDecoder(r)
 	for n := 1; ; n++ {
 		var raw json.RawMessage
@@ -130,6 +131,9 @@ func ReadHistory(r io.Reader) ([]HistoryEntry, error) {
 		if err == nil {
 			var entry *HistoryEntry
 			if entry, err = parseHistoryRecord(raw); err == nil && entry != nil {
+				for i := range entry.Changes {
+					shares.add(entry.Changes[i].Definition)
+				}
 				entries = append(entries, *entry)
 			}
 		}

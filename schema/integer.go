@@ -39,7 +39,7 @@ func mapInt(typ string, size int, unsigned bool) mapping {
 	return mapping{
 		typ:      Type{Type: typ},
 		fallback: Value{Kind: Int},
-		layout:   Layout{Kind: LayoutInteger, Size: size, Unsigned: unsigned},
+		layout:   Layout{Kind: LayoutInteger, Size: uint8(size), Unsigned: unsigned},
 		parse:    orError(func(text string) (Value, bool) { return parseInt(text, typ) }),
 		decode: func(null Value) Decoder {
 			return func(cell []byte, _ *Scratch, out *Value) error {

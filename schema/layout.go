@@ -6,9 +6,9 @@ import "bytes"
 // decoder is always right, too.
 type Layout struct {
 	Kind     LayoutKind
-	Size     int  // of Integer: its bytes; of Decimal and Datetime: the digits after the point
-	Whole    int  // of Decimal: the digits before the point
-	Unsigned bool // of Integer
+	Size     uint8 // of Integer: its bytes; of Decimal and Datetime: the digits after the point
+	Whole    uint8 // of Decimal: the digits before the point
+	Unsigned bool  // of Integer
 }
 
 // LayoutKind is what is known.

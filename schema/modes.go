@@ -25,7 +25,7 @@ type Modes struct {
 	Converters []Converter // converters: the first that takes a column maps it
 
 	// Invalid is told of a value that MySQL holds and the type cannot, such as 2021-02-31, or of a default that cannot be
-	// converted: once for each mapped column. It may be called by whoever calls a decoder. Nil: nobody is told.
+	// converted: once for each mapped column and table ([Scratch.Of]). It may be called by whoever calls a decoder. Nil: nobody is told.
 	Invalid func(database, table, column, what string)
 	// InvalidValues counts all such values. Nil: they are not counted.
 	InvalidValues *atomic.Int64
@@ -36,6 +36,40 @@ type Modes struct {
 func (m Modes) Key() Modes {
 	m.Masks, m.SourceColumn, m.SourceType = nil, nil, nil
 	return m
+}
+
+// AppendChoices appends what the functions in m say of the columns of a table. Two tables whose columns are equal are mapped
+// alike if it is the same for both.
+func (m *Modes) AppendChoices(dst []byte, t *Table) []byte {
+	if m.SourceColumn == nil && m.SourceType == nil && len(m.Masks) == 0 && len(m.Converters) == 0 {
+		return dst
+	}
+	for i := range t.Columns {
+		c, _ := plainColumn(&t.Columns[i])
+		choose := func(match func(database, table, column string) bool) {
+			choice := byte('-')
+			if match != nil && match(t.Database, t.Name, c.Name) {
+				choice = '+'
+			}
+			dst = append(dst, choice)
+		}
+		choose(m.SourceColumn)
+		if m.SourceType != nil {
+			name, _, _ := c.source()
+			choose(func(database, table, column string) bool { return m.SourceType(database, table, column, name) })
+		}
+		for k := range m.Masks {
+			choose(m.Masks[k].Match)
+		}
+		for k := range m.Converters {
+			converter := &m.Converters[k]
+			choose(converter.Match)
+			choose(converter.Boolean)
+			choose(converter.Real)
+			choose(converter.String)
+		}
+	}
+	return dst
 }
 
 // DecimalMode is decimal.handling.mode.

@@ -1,7 +1,7 @@
 package schema
 
 import (
-	"bytes"
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -22,6 +22,9 @@ const storeHeader = `{"tidemark":"schema store","version":1}`
 // storeSlack is how many bytes of replaced lines a file may hold beyond those that count before it is written anew.
 const storeSlack = 1 << 20
 
+// storeBuffer is how many bytes of the file are read and written at once: all of it may be many megabytes.
+const storeBuffer = 64 << 10
+
 // FileStore is a [Store] in one file, for any number of connectors. The file begins with
 //
 //	{"tidemark":"schema store","version":1}
@@ -40,6 +43,7 @@ type FileStore struct {
 	file   *os.File
 	size   int64
 	lines  map[storeKey]stretch // where the lines are that count
+	last   storeKey             // that was read from the file
 	counts int64                // their bytes
 	failed error                // set when it is not known any more what the file holds
 }
@@ -70,38 +74,39 @@ func OpenFileStore(path string) (*FileStore, error) {
 
 // read finds the lines that count, and cuts off what a crash has left of a line.
 func (s *FileStore) read() error {
-	data, err := io.ReadAll(s.file)
-	if err != nil {
-		return fmt.Errorf("schema store %s: %w", s.path, err)
-	}
-	whole := bytes.LastIndexByte(data, '\n') + 1
-	if whole == 0 { // new, or not even its first line was written
-		if len(data) > 0 && !strings.HasPrefix(storeHeader, string(data)) {
-			return s.foreign(string(data))
+	lines := bufio.NewReaderSize(s.file, storeBuffer)
+	for number := 1; ; number++ {
+		line, err := lines.ReadBytes('\n')
+		if err != nil && err != io.EOF {
+			return fmt.Errorf("schema store %s: %w", s.path, err)
 		}
-		return s.replace(nil)
-	}
-	for number, start := 1, 0; start < whole; number++ {
-		end := start + bytes.IndexByte(data[start:], '\n')
-		line := data[start:end]
+		if err == io.EOF { // what is left is no line
+			switch {
+			case number == 1: // new, or not even its first line was written
+				if !strings.HasPrefix(storeHeader, string(line)) {
+					return s.foreign(string(line))
+				}
+				return s.replace(nil)
+			case len(line) > 0:
+				if err := s.file.Truncate(s.size); err != nil {
+					return fmt.Errorf("schema store %s: %w", s.path, err)
+				}
+				return s.sync()
+			}
+			return nil
+		}
+		at := stretch{s.size, int64(len(line))}
+		line = line[:len(line)-1]
 		if number == 1 {
 			if string(line) != storeHeader {
 				return s.foreign(string(line))
 			}
-		} else if err := s.note(line, stretch{int64(start), int64(end + 1 - start)}); err != nil {
+		} else if err := s.note(line, at); err != nil {
 			return fmt.Errorf("schema store %s, line %d: %w. Move the file away: what it adds (defaults, comments, unique keys) is then read from the server again",
 				s.path, number, err)
 		}
-		start = end + 1
+		s.size += at.size
 	}
-	s.size = int64(whole)
-	if whole < len(data) {
-		if err := s.file.Truncate(s.size); err != nil {
-			return fmt.Errorf("schema store %s: %w", s.path, err)
-		}
-		return s.sync()
-	}
-	return nil
 }
 
 func (s *FileStore) foreign(line string) error {
@@ -118,7 +123,12 @@ func (s *FileStore) note(line []byte, at stretch) error {
 	if err != nil {
 		return err
 	}
-	s.set(storeKey{l.Connector, l.Prefix, t.Database, t.Table}, at, len(t.Versions) == 0)
+	key := storeKey{l.Connector, l.Prefix, t.Database, t.Table}
+	if last := &s.last; last.connector == key.connector && last.prefix == key.prefix && last.database == key.database {
+		key.connector, key.prefix, key.database = last.connector, last.prefix, last.database // mostly they are the same
+	}
+	s.last = key
+	s.set(key, at, len(t.Versions) == 0)
 	return nil
 }
 
@@ -141,6 +151,7 @@ func (s *FileStore) Load(ctx context.Context, connector, prefix string) ([]Store
 		return nil, s.failed
 	}
 	var tables []StoredTable
+	var shares shares
 	for key, at := range s.lines {
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
@@ -160,6 +171,9 @@ func (s *FileStore) Load(ctx context.Context, connector, prefix string) ([]Store
 		if err != nil {
 			return nil, fmt.Errorf("schema store %s, byte %d: %w", s.path, at.start, err)
 		}
+		for i := range t.Versions {
+			shares.add(t.Versions[i].Definition)
+		}
 		tables = append(tables, t)
 	}
 	return tables, nil
@@ -176,14 +190,8 @@ func (s *FileStore) Save(_ context.Context, connector, prefix string, tables []S
 	case len(tables) == 0:
 		return nil
 	}
-	var out []byte
-	sizes := make([]int64, len(tables))
-	for i, t := range tables {
-		before := len(out)
-		out = appendStoreLine(out, connector, prefix, t)
-		sizes[i] = int64(len(out) - before)
-	}
-	if _, err := s.file.WriteAt(out, s.size); err != nil { // the disk may be full: that can pass
+	sizes, err := s.append(connector, prefix, tables)
+	if err != nil { // the disk may be full: that can pass
 		if undo := s.file.Truncate(s.size); undo != nil {
 			return s.fail(errors.Join(err, undo))
 		}
@@ -200,6 +208,27 @@ func (s *FileStore) Save(_ context.Context, connector, prefix string, tables []S
 		return s.compact()
 	}
 	return nil
+}
+
+// append writes the lines of tables behind those that are there, and returns their sizes.
+func (s *FileStore) append(connector, prefix string, tables []StoredTable) ([]int64, error) {
+	sizes := make([]int64, len(tables))
+	var out []byte
+	end := s.size
+	for i, t := range tables {
+		before := len(out)
+		out = appendStoreLine(out, connector, prefix, t)
+		sizes[i] = int64(len(out) - before)
+		if len(out) < storeBuffer && i < len(tables)-1 {
+			continue
+		}
+		if _, err := s.file.WriteAt(out, end); err != nil {
+			return nil, err
+		}
+		end += int64(len(out))
+		out = out[:0]
+	}
+	return sizes, nil
 }
 
 func appendStoreLine(out []byte, connector, prefix string, t StoredTable) []byte {

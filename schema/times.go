@@ -24,7 +24,7 @@ func (m *mapper) mapTime() (mapping, error) {
 	if m.Time == TimeISOString {
 		midnight, layout.Kind = Value{Kind: String, Bytes: []byte("00:00:00Z")}, LayoutPlain
 	}
-	mode := m.Time
+	mode, invalid := m.Time, m.invalid
 	return mapping{
 		typ:      m.timeType(),
 		fallback: midnight,
@@ -59,7 +59,7 @@ func (m *mapper) mapTime() (mapping, error) {
 				v, ok := timeValue(micros, mode, scratch)
 				if !ok {
 					*out = null
-					return m.invalid.time(micros)
+					return invalid.time(micros, scratch)
 				}
 				*out = v
 				return nil

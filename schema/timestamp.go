@@ -24,7 +24,7 @@ func (m *mapper) mapTimestamp() (mapping, error) {
 			if !ok {
 				return nil, errNoValue
 			}
-			return &Value{Kind: String, Bytes: appendTimestamp(nil, m.adjusted(c), digits)}, nil
+			return &Value{Kind: String, Bytes: appendTimestamp(nil, c.adjusted(!m.NoTimeAdjuster), digits)}, nil
 		},
 		decode: func(null Value) Decoder {
 			return func(cell []byte, scratch *Scratch, out *Value) error {

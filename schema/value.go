@@ -38,8 +38,13 @@ type Value struct {
 // Scratch is the memory for decoded cells that cannot alias the row image (decimals, charsets, JSON text). The owner
 // resets it between rows. Not safe for concurrent use. The zero value is ready.
 type Scratch struct {
-	buf []byte
+	buf   []byte
+	table *Table
 }
+
+// Of says whose rows are decoded: tables of equal columns may share decoders, and what they tell of a value
+// ([Modes.Invalid]) names the table. Without it that is the table that the column was mapped of.
+func (s *Scratch) Of(t *Table) { s.table = t }
 
 // maxKeptScratch is how much memory a Scratch keeps for the next row. One JSON document of many megabytes must not
 // hold its size for the rest of the run.

@@ -17,10 +17,11 @@ import (
 func (s *schemas) begin(ctx context.Context, texts []server.TableText, opts schema.CatalogOptions, charsets server.Charsets, at offset.Offset) error {
 	at.TsSec = time.Now().Unix()
 	at.Extra = []offset.Member{{Name: "snapshot", Value: `"INITIAL"`}}
+	where := position(at)
 	var records []schema.HistoryRecord
 	add := func(database, ddl string, changes ...schema.Change) {
 		records = append(records, schema.HistoryRecord{
-			Server: s.c.Prefix, Position: position(at), Time: time.Now().UnixMilli(), Database: database, DDL: ddl, Changes: changes,
+			Server: s.c.Prefix, Position: where, Time: time.Now().UnixMilli(), Database: database, DDL: ddl, Changes: changes,
 		})
 	}
 	add("", "SET character_set_server="+charsets.Server+", collation_server="+charsets.ServerCollation)

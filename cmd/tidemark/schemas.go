@@ -204,8 +204,11 @@ func (s *schemas) define(ctx context.Context, conn *server.Conn, info *server.In
 			"only tables whose CREATE TABLE comes by can be read", zap.Stringer("server", position))
 		return from, s.replaceStored(ctx, nil)
 	}
-	for _, t := range texts {
+	for i, t := range texts {
 		cfg.Catalog.Set(t.Database, t.Name, s.parse(t.TableID, t.SQL, opts))
+		if s.late == nil {
+			texts[i] = server.TableText{} // of many tables they are large
+		}
 	}
 	cfg.Catalog.SetServer(charsets.Server)
 	databases := wantedDatabases(s.c)
@@ -219,13 +222,14 @@ func (s *schemas) define(ctx context.Context, conn *server.Conn, info *server.In
 	} else if fresh {
 		from = startAt(position) // the very point at which the definitions hold
 	}
+	gtids := ""
+	if !position.GTIDs.IsAbsent() {
+		gtids = position.GTIDs.String()
+	}
 	all := cfg.Catalog.All()
 	for i := range all {
 		v := &all[i].Versions[0]
-		v.File, v.Pos = position.File, position.Pos
-		if !position.GTIDs.IsAbsent() {
-			v.GTIDs = position.GTIDs.String()
-		}
+		v.File, v.Pos, v.GTIDs = position.File, position.Pos, gtids
 	}
 	return from, s.replaceStored(ctx, all)
 }
