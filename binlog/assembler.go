@@ -137,10 +137,15 @@ func (a *assembler) feed(ctx context.Context, raw []byte, start int64) (Event, e
 	if err := h.parse(raw); err != nil {
 		return nil, a.errorf(err, "")
 	}
-	if !a.place(h, start) {
+	if !a.place(&h, start) {
 		return nil, a.errorf(fmt.Errorf("the event says that it ends at %d (modulo 4 GiB), before it can begin", h.end), "")
 	}
-	return a.handle(ctx, h, raw[headerSize:])
+	return a.handle(ctx, &h, raw[headerSize:])
+}
+
+// holds says that more is to be called.
+func (a *assembler) holds() bool {
+	return a.counting || a.queued != nil || a.replay != nil || a.payload.open
 }
 
 // more gives out what the last event still holds; nil when it holds nothing more.
@@ -188,7 +193,7 @@ func (a *assembler) inner(ctx context.Context) (Event, error) {
 		return nil, a.errorf(fmt.Errorf("event type %d inside a compressed transaction", h.typ), "")
 	}
 	h.time = a.payloadTime // as Debezium has it: the commit's, not the statement's
-	return a.handle(ctx, h, raw[headerSize:])
+	return a.handle(ctx, &h, raw[headerSize:])
 }
 
 // errorf adds where the stream is to an error.
@@ -214,28 +219,23 @@ func (a *assembler) gtidString() string {
 func (a *assembler) silent() bool { return a.scan || a.ignored }
 
 // handle handles one event of the stream or of a payload.
-func (a *assembler) handle(ctx context.Context, h header, body []byte) (Event, error) {
+func (a *assembler) handle(ctx context.Context, h *header, body []byte) (Event, error) {
 	if h.typ >= evMariaDB {
 		var done bool
 		var err error
-		if h, body, done, err = a.plain(h, body); err != nil {
+		if body, done, err = a.plain(h, body); err != nil {
 			return nil, a.errorf(err, "")
 		}
 		if done {
 			return nil, nil
 		}
 	}
-	switch h.typ {
-	case evHeartbeat, evHeartbeatV2, evFormat, evPreviousGTIDs, evMariaGTIDList: // the head of a file is sent again at each start
-	default:
-		switch h.typ {
-		case evRotate, evStop, evGTID, evTaggedGTID, evAnonymous, evMariaGTID:
-		default:
-			a.empty = false
-		}
-		if h.time != 0 {
-			a.lastTime = h.time
-		}
+	home := homes[h.typ]
+	if home == inGroup {
+		a.empty = false
+	}
+	if home < atHead && h.time != 0 {
+		a.lastTime = h.time
 	}
 	if h.server != 0 {
 		a.lastServer = h.server
@@ -243,7 +243,7 @@ func (a *assembler) handle(ctx context.Context, h header, body []byte) (Event, e
 	if !a.in {
 		return a.outside(ctx, h, body)
 	}
-	if h.typ == evHeartbeat || h.typ == evHeartbeatV2 {
+	if home == nowhere {
 		return nil, nil // not in the log, so it does not count
 	}
 	if err := a.skipDone(h.typ); err != nil {
@@ -263,7 +263,7 @@ func isRows(typ byte) bool {
 }
 
 // inside handles an event between BEGIN and the end of its transaction.
-func (a *assembler) inside(ctx context.Context, h header, body []byte) (Event, error) {
+func (a *assembler) inside(ctx context.Context, h *header, body []byte) (Event, error) {
 	switch h.typ {
 	case evXID:
 		return a.commit(h)
@@ -302,7 +302,7 @@ func (a *assembler) unfinished() error {
 }
 
 // content handles what occurs in any group of row changes.
-func (a *assembler) content(ctx context.Context, h header, body []byte) (Event, error) {
+func (a *assembler) content(ctx context.Context, h *header, body []byte) (Event, error) {
 	a.statementBegins(h.typ)
 	switch h.typ {
 	case evTableMap:
@@ -334,7 +334,7 @@ func (a *assembler) content(ctx context.Context, h header, body []byte) (Event, 
 }
 
 // outside handles an event that is not between BEGIN and the end of its transaction.
-func (a *assembler) outside(ctx context.Context, h header, body []byte) (Event, error) {
+func (a *assembler) outside(ctx context.Context, h *header, body []byte) (Event, error) {
 	switch h.typ {
 	case evFormat:
 		return nil, a.newFormat(h, body)
@@ -383,7 +383,7 @@ func (a *assembler) outside(ctx context.Context, h header, body []byte) (Event, 
 
 // bare handles row changes without BEGIN: of an engine without transactions on an old server. An offset cannot count
 // events without a BEGIN, so one in the middle of such a statement is where it begins.
-func (a *assembler) bare(ctx context.Context, h header, body []byte) (Event, error) {
+func (a *assembler) bare(ctx context.Context, h *header, body []byte) (Event, error) {
 	if !a.statement {
 		a.statement = true
 		a.openGroup(h)

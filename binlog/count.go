@@ -77,13 +77,13 @@ func parseShape(raw []byte) rowShape {
 }
 
 // countRows counts the rows of an event without looking at their values; -1: it cannot be told.
-func (a *assembler) countRows(h header, v *version, e *rowsEvent) int64 {
+func (a *assembler) countRows(h *header, v *version, e *rowsEvent) int64 {
 	s := a.shapeOf(v)
 	return s.count(h, e)
 }
 
 // count is countRows for a known shape.
-func (s rowShape) count(h header, e *rowsEvent) int64 {
+func (s rowShape) count(h *header, e *rowsEvent) int64 {
 	if len(s.cells) == 0 || len(s.cells) != e.columns {
 		return -1
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // ddl handles a statement outside a transaction that is DDL, or may be.
-func (a *assembler) ddl(ctx context.Context, h header, q queryEvent, s statement) (Event, error) {
+func (a *assembler) ddl(ctx context.Context, h *header, q queryEvent, s statement) (Event, error) {
 	silent := a.silent()
 	if err := a.resumeElsewhere(); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (a *assembler) ddl(ctx context.Context, h header, q queryEvent, s statement
 }
 
 // ddlInside handles DDL in a transaction: CREATE TABLE … START TRANSACTION, in front of the rows of its query.
-func (a *assembler) ddlInside(ctx context.Context, h header, q queryEvent) (Event, error) {
+func (a *assembler) ddlInside(ctx context.Context, h *header, q queryEvent) (Event, error) {
 	here := a.within(h)
 	change := SchemaChange{Info: a.statementInfo(h), Row: a.lastRow, Record: here, Before: here}
 	if err := a.apply(ctx, q, statement{kind: kindDDL}, &change); err != nil {

@@ -182,7 +182,7 @@ func (a *assembler) fits(e rawEvent, maps []rawEvent, rows int64) (id uint64, er
 		if m[4] != evTableMap || len(m) < headerSize+size+2 || tableID(m[headerSize:], size) != body.table {
 			continue
 		}
-		if n := parseShape(m[headerSize+size+2:]).count(h, &body); n < rows || n == 0 {
+		if n := parseShape(m[headerSize+size+2:]).count(&h, &body); n < rows || n == 0 {
 			return 0, fmt.Errorf("the offset has %d rows of it, and there it has %d (-1: they cannot be counted)", rows, n)
 		}
 		return body.table, nil

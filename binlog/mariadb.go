@@ -143,12 +143,12 @@ func (m *maria) read(id offset.GTID) bool {
 
 // plain turns an event that MariaDB has and MySQL has not (from evMariaDB on) into the one that MySQL has instead, where
 // there is one. done says that the event is of no interest.
-func (a *assembler) plain(h header, body []byte) (_ header, _ []byte, done bool, err error) {
+func (a *assembler) plain(h *header, body []byte) (_ []byte, done bool, err error) {
 	switch {
 	case h.typ == evAnnotateRows:
 		// A server sends them only to who asks for them, and who does not ask must not count them.
 		if !a.queries {
-			return h, body, true, nil
+			return body, true, nil
 		}
 		h.typ = evRowsQuery
 		body, err = a.maria.inflate.prefixed(body)
@@ -162,21 +162,21 @@ func (a *assembler) plain(h header, body []byte) (_ header, _ []byte, done bool,
 		}
 		body, err = a.maria.inflate.rows(&a.format, h.typ, body)
 	case h.typ == evBinlogCheckpoint:
-		return h, body, true, nil
+		return body, true, nil
 	case h.typ == evStartEncryption:
 		if a.fromFile {
 			err = errors.New("the rest of the file is encrypted (encrypt_binlog=ON): read it from the server, which decrypts what it sends; or SET GLOBAL encrypt_binlog=OFF and " +
 				"start in a file that was begun after that (FLUSH BINARY LOGS)")
 		}
-		return h, body, true, err
+		return body, true, err
 	}
-	return h, body, false, err
+	return body, false, err
 }
 
 // beginMaria handles MariaDB's GTID event. For a transaction it stands for BEGIN, of an XA transaction for XA START, and
 // positions are its own; a statement alone has neither.
-func (a *assembler) beginMaria(h header, body []byte) (Event, error) {
-	g, err := parseMariaGTID(h, body)
+func (a *assembler) beginMaria(h *header, body []byte) (Event, error) {
+	g, err := parseMariaGTID(*h, body)
 	if err != nil {
 		return nil, a.errorf(err, "")
 	}

@@ -272,7 +272,7 @@ func TestMariaDBAnnouncedAlter(t *testing.T) {
 	}{{mariaStartAlter, true}, {mariaRollbackAlter, true}, {mariaCommitAlter, false}, {0, false}} {
 		a := assembler{spool: &spool{}}
 		body := append(binary.LittleEndian.AppendUint64(nil, 5), 0, 0, 0, 0, mariaStandalone|32, c.extra)
-		if _, err := a.beginMaria(header{typ: evMariaGTID, server: 1}, append(body, make([]byte, 8)...)); err != nil || a.maria.announced != c.want || a.in {
+		if _, err := a.beginMaria(&header{typ: evMariaGTID, server: 1}, append(body, make([]byte, 8)...)); err != nil || a.maria.announced != c.want || a.in {
 			t.Errorf("flag %d: announced %v, %v", c.extra, a.maria.announced, err)
 		}
 	}

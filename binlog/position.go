@@ -2,18 +2,18 @@ package binlog
 
 // place finds the event's position in 64 bits. Headers have its end in 32 bits only, so it is counted on from the last
 // one; by GTID the server leaves transactions out, so it may also jump.
-func (a *assembler) place(h header, start int64) bool {
-	size := int64(h.size)
+func (a *assembler) place(h *header, start int64) bool {
+	size, home := int64(h.size), homes[h.typ]
 	switch {
 	case start >= 0:
 		a.start, a.next = start, start+size
-	case h.typ == evHeartbeat || h.typ == evHeartbeatV2 || h.end == 0 || h.flags&flagArtificial != 0:
+	case home == nowhere || h.end == 0 || h.flags&flagArtificial != 0:
 		a.start = a.next
-	case (h.typ == evFormat || h.typ == evPreviousGTIDs) && int64(h.end) <= a.next:
+	case home == atHead && h.typ != evMariaGTIDList && int64(h.end) <= a.next:
 		a.start = a.next // of the head of the file, which is sent again though the stream begins behind it
 	default:
 		from := a.next
-		if a.below() && h.typ != evFormat && h.typ != evPreviousGTIDs && h.typ != evMariaGTIDList {
+		if a.below() && home != atHead {
 			from = a.floor.Pos
 		}
 		due := from + size
@@ -31,10 +31,10 @@ func (a *assembler) place(h header, start int64) bool {
 
 // below says that the stream has not come to the floor yet, under which there is nothing but the head of the file.
 func (a *assembler) below() bool {
-	return a.jumps && a.floor.File == a.file && a.next < a.floor.Pos
+	return a.jumps && a.next < a.floor.Pos && a.floor.File == a.file
 }
 
-func (a *assembler) newFormat(h header, body []byte) error {
+func (a *assembler) newFormat(h *header, body []byte) error {
 	f, err := parseFormat(body)
 	if err != nil {
 		return a.errorf(err, "")
@@ -46,7 +46,7 @@ func (a *assembler) newFormat(h header, body []byte) error {
 }
 
 // rotate follows the stream to another file.
-func (a *assembler) rotate(h header, body []byte) (Event, error) {
+func (a *assembler) rotate(h *header, body []byte) (Event, error) {
 	if len(body) < 8 {
 		return nil, a.errorf(errShort, "")
 	}
@@ -81,8 +81,8 @@ func (a *assembler) quiet(b *Boundary) (Event, error) {
 // waits says that the stored transaction, which must come next, has not come yet.
 func (a *assembler) waits() bool { return a.resume != nil && !a.resume.waiting || a.cover != nil }
 
-func (a *assembler) heartbeat(h header, body []byte) (Event, error) {
-	file, pos, low, err := parseHeartbeat(h, body)
+func (a *assembler) heartbeat(h *header, body []byte) (Event, error) {
+	file, pos, low, err := parseHeartbeat(*h, body)
 	if err != nil {
 		return nil, a.errorf(err, "")
 	}

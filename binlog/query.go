@@ -8,7 +8,7 @@ import (
 )
 
 // readQuery takes a QUERY event or a LOAD DATA statement in text form apart.
-func (a *assembler) readQuery(h header, body []byte) (queryEvent, statement, error) {
+func (a *assembler) readQuery(h *header, body []byte) (queryEvent, statement, error) {
 	extra := 0
 	if h.typ == evExecuteLoad {
 		extra = 13
@@ -22,7 +22,7 @@ func (a *assembler) readQuery(h header, body []byte) (queryEvent, statement, err
 
 // plainBegin recognises the statement that nearly every transaction begins with, as the server itself writes it, without a
 // look at anything else of its event, and gives its thread. Of others readQuery says what they are.
-func plainBegin(h header, body []byte) (thread int64, ok bool) {
+func plainBegin(h *header, body []byte) (thread int64, ok bool) {
 	const (
 		fixed = 4 + 4 + 1 + 2 + 2
 		text  = "\x00BEGIN" // the end of the database's name, and the statement
@@ -35,7 +35,7 @@ func plainBegin(h header, body []byte) (thread int64, ok bool) {
 	return int64(binary.LittleEndian.Uint32(body)), at == fixed+status+database
 }
 
-func (a *assembler) queryInside(ctx context.Context, h header, body []byte) (Event, error) {
+func (a *assembler) queryInside(ctx context.Context, h *header, body []byte) (Event, error) {
 	q, s, err := a.readQuery(h, body)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (a *assembler) queryInside(ctx context.Context, h header, body []byte) (Eve
 	return nil, nil
 }
 
-func (a *assembler) queryOutside(ctx context.Context, h header, body []byte) (Event, error) {
+func (a *assembler) queryOutside(ctx context.Context, h *header, body []byte) (Event, error) {
 	if thread, ok := plainBegin(h, body); ok {
 		return a.beginTransaction(h, thread)
 	}
@@ -117,7 +117,7 @@ func (a *assembler) queryOutside(ctx context.Context, h header, body []byte) (Ev
 }
 
 // statementInfo is the source block of a statement: Debezium's have whole milliseconds.
-func (a *assembler) statementInfo(h header) Info {
+func (a *assembler) statementInfo(h *header) Info {
 	info := a.info(h)
 	info.Query = ""
 	info.TsMicros -= info.TsMicros % 1000

@@ -59,6 +59,23 @@ const (
 	evTaggedGTID    = byte(replication.GTID_TAGGED_LOG_EVENT)
 )
 
+// home is where in a binlog events of a type stand.
+type home uint8
+
+const (
+	inGroup home = iota // in a transaction or statement
+	between             // around one
+	atHead              // at the head of a file, which is sent again at each start
+	nowhere             // made for the stream
+)
+
+// homes says it of all types.
+var homes = [256]home{
+	evGTID: between, evTaggedGTID: between, evAnonymous: between, evMariaGTID: between, evRotate: between, evStop: between,
+	evFormat: atHead, evPreviousGTIDs: atHead, evMariaGTIDList: atHead,
+	evHeartbeat: nowhere, evHeartbeatV2: nowhere,
+}
+
 // Header flags.
 const (
 	flagArtificial = replication.LOG_EVENT_ARTIFICIAL_F

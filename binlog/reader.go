@@ -92,15 +92,14 @@ const longWithout = 8192
 // files are never waited for.
 func (r *Reader) BeforeWaiting(f func(ctx context.Context) error) { r.waiting = f }
 
-// wait calls it if it is time.
-func (r *Reader) wait(ctx context.Context) error {
-	if r.without++; r.without < longWithout {
-		if live, ok := r.raw.(interface{ ready() bool }); !ok || live.ready() {
-			return nil
-		}
+// due says that it is time to call it.
+func (r *Reader) due() bool {
+	r.without++
+	if live, ok := r.raw.(liveStream); ok { // this way for what it costs: it is asked for each raw event
+		return r.without >= longWithout || !live.stream.Ready()
 	}
-	r.without = 0
-	return r.waiting(ctx)
+	live, ok := r.raw.(interface{ ready() bool })
+	return r.without >= longWithout || ok && !live.ready()
 }
 
 // Read returns the next event; see [Source]. When ctx ends it returns ctx's error, and a later Read goes on.
@@ -112,22 +111,24 @@ func (r *Reader) Read(ctx context.Context) (Event, error) {
 		r.begun = true
 		r.asm.defs.change()
 	}
-	ev, err := r.asm.more(ctx)
-	if err != nil {
-		r.err = err
-		return nil, err
+	if r.asm.holds() {
+		ev, err := r.asm.more(ctx)
+		if ev != nil || err != nil {
+			r.err = err
+			return ev, err
+		}
 	}
-	for ev == nil {
-		if r.waiting != nil {
-			if err := r.wait(ctx); err != nil {
+	for {
+		if r.waiting != nil && r.due() {
+			r.without = 0
+			if err := r.waiting(ctx); err != nil {
 				return nil, err
 			}
 		}
-		if ev, err = r.step(ctx); err != nil {
-			return nil, err
+		if ev, err := r.step(ctx); ev != nil || err != nil {
+			return ev, err
 		}
 	}
-	return ev, nil
 }
 
 // step reads one raw event and returns its first event, if it has any.
@@ -152,10 +153,12 @@ func (r *Reader) step(ctx context.Context) (Event, error) {
 		return nil, err
 	}
 	ev, err := r.asm.feed(ctx, raw, start)
-	if ev == nil && err == nil {
+	if ev == nil && err == nil && r.asm.holds() {
 		ev, err = r.asm.more(ctx)
 	}
-	r.err = err
+	if err != nil {
+		r.err = err
+	}
 	return ev, err
 }
 

@@ -141,48 +141,52 @@ type walker struct {
 	body  []byte // what is left of the images
 }
 
+// prefixMasks are what is left of four bytes that begin with a prefix, by its length.
+var prefixMasks = [8]uint32{1: 0xff, 2: 0xffff, 3: 0xff_ffff, 4: 0xffff_ffff}
+
 // image cuts one image off the body into dst, which has room for all columns. It returns the index of the column that
-// does not fit, or -1.
+// does not fit, or -1. It calls nothing, so that all it goes by stays in registers.
 func (w *walker) image(dst [][]byte) int {
-	nulls := (len(w.cells) + 7) / 8
-	if len(w.body) < nulls {
+	cells, body := w.cells, w.body
+	at := uint64(len(cells)+7) / 8 // where the next cell begins
+	if uint64(len(body)) < at {
 		return 0
 	}
-	bitmap, b := w.body[:nulls], w.body[nulls:]
-	cells := w.cells
+	bitmap := body[:at]
 	dst = dst[:len(cells)]
 	var null byte // the bits of this column and those after it in its byte
-	for i, c := range cells {
-		if i&7 == 0 {
+	for i := range cells {
+		if null >>= 1; i&7 == 0 {
 			null = bitmap[i>>3]
-		} else {
-			null >>= 1
 		}
 		if null&1 != 0 {
 			dst[i] = nil
 			continue
 		}
-		n := uint64(c.size)
-		if c.prefix > 0 {
+		n := uint64(cells[i].size)
+		if prefix := cells[i].prefix; prefix > 0 {
 			// The usual way reads four bytes of any prefix and forgets those beyond it.
 			var head uint32
-			if len(b) >= 4 {
-				head = binary.LittleEndian.Uint32(b)
-			} else if len(b) >= int(c.prefix) {
-				var last [4]byte
-				copy(last[:], b)
-				head = binary.LittleEndian.Uint32(last[:])
+			if rest := body[at:]; len(rest) >= 4 {
+				head = binary.LittleEndian.Uint32(rest)
+			} else if len(rest) >= int(prefix) {
+				for i := range rest {
+					head |= uint32(rest[i]) << (8 * i)
+				}
 			} else {
 				return i
 			}
-			n, b = uint64(head&(0xffff_ffff>>(32-8*c.prefix))), b[c.prefix:]
+			n = uint64(head & prefixMasks[prefix&7])
+			at += uint64(prefix)
 		}
-		if uint64(len(b)) < n {
+		end := at + n
+		if end > uint64(len(body)) {
 			return i
 		}
-		dst[i], b = b[:n:n], b[n:]
+		dst[i] = body[at:end:end]
+		at = end
 	}
-	w.body = b
+	w.body = body[at:]
 	return -1
 }
 

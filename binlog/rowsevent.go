@@ -25,7 +25,7 @@ func (a *assembler) tableMap(ctx context.Context, body []byte) error {
 const noTable = 0xffffff
 
 // rowsEvent handles a rows event.
-func (a *assembler) rowsEvent(h header, body []byte) (Event, error) {
+func (a *assembler) rowsEvent(h *header, body []byte) (Event, error) {
 	if a.silent() && !a.spools() {
 		return nil, nil
 	}
@@ -59,7 +59,7 @@ func (a *assembler) rowsEvent(h header, body []byte) (Event, error) {
 	}
 	r := &a.rows
 	r.Table = v.table
-	a.locate(r, &h)
+	a.locate(r, h)
 	r.start(e.op, v.cells, e.images)
 	r.skip = skip
 	if diffs := h.typ == evPartialUpdate; diffs || !full(e.before, e.columns) || !full(e.after, e.columns) {

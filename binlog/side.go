@@ -84,9 +84,9 @@ func (l *ledger) inside(open offset.Open) *offset.Side {
 }
 
 // within is the offset inside the open transaction, before the event at hand.
-func (a *assembler) within(h header) offset.Offset {
+func (a *assembler) within(h *header) offset.Offset {
 	var o offset.Offset
-	a.putWithin(&o, &h)
+	a.putWithin(&o, h)
 	return o
 }
 
@@ -105,7 +105,7 @@ func (a *assembler) putWithin(o *offset.Offset, h *header) {
 }
 
 // around is the offset of the record of a transaction's beginning or end: Debezium's have the time of what came before it.
-func (a *assembler) around(h header) offset.Offset {
+func (a *assembler) around(h *header) offset.Offset {
 	o := a.within(h)
 	o.TsSec = a.lastSec
 	return o
@@ -119,9 +119,9 @@ func (a *assembler) statementBegins(typ byte) {
 }
 
 // info is the source block of the event being handled.
-func (a *assembler) info(h header) Info {
+func (a *assembler) info(h *header) Info {
 	var i Info
-	a.putInfo(&i, &h)
+	a.putInfo(&i, h)
 	return i
 }
 
@@ -181,7 +181,7 @@ func (a *assembler) count() {
 
 // account says whether a rows event is to be given out, and how many of its rows a restart passes over. One that is not
 // given out is counted here.
-func (a *assembler) account(h header, v *version, e *rowsEvent) (skip int64, wanted bool) {
+func (a *assembler) account(h *header, v *version, e *rowsEvent) (skip int64, wanted bool) {
 	captured := v.captured && !a.foreign
 	skip = a.rowSkip
 	a.rowSkip = 0

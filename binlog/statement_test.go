@@ -109,7 +109,7 @@ func TestPlainBegin(t *testing.T) {
 		{[]byte("\x00BEGIN"), evQuery, false},
 		{nil, evQuery, false},
 	} {
-		thread, ok := plainBegin(header{typ: c.typ}, c.body)
+		thread, ok := plainBegin(&header{typ: c.typ}, c.body)
 		if ok != c.want || ok && thread != 42 {
 			t.Errorf("%q: thread %d, %v", c.body, thread, ok)
 		}

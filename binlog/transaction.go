@@ -58,7 +58,7 @@ func (a *assembler) newGroup() error {
 }
 
 // beginGroup handles a GTID event.
-func (a *assembler) beginGroup(h header, body []byte) (Event, error) {
+func (a *assembler) beginGroup(h *header, body []byte) (Event, error) {
 	if err := a.newGroup(); err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (a *assembler) beginGroup(h header, body []byte) (Event, error) {
 }
 
 // reach takes what the schema history says for the position before the group that begins.
-func (a *assembler) reach(h header) {
+func (a *assembler) reach(h *header) {
 	if a.history.applied < len(a.history.entries) && !a.silent() {
 		a.history.advance(a.offsetAt(h, a.groupStart), a.defs)
 	}
@@ -122,7 +122,7 @@ func (a *assembler) sourceCounts(id offset.GTID) bool {
 }
 
 // openGroup notes where a group without GTID event begins.
-func (a *assembler) openGroup(h header) {
+func (a *assembler) openGroup(h *header) {
 	if !a.grouped {
 		a.groupStart, a.grouped = a.start, true
 		a.reach(h)
@@ -141,9 +141,9 @@ func (a *assembler) finishGroup() {
 }
 
 // offsetAt is the offset at a position between transactions.
-func (a *assembler) offsetAt(h header, pos int64) offset.Offset {
+func (a *assembler) offsetAt(h *header, pos int64) offset.Offset {
 	var o offset.Offset
-	a.putOffset(&o, &h, pos)
+	a.putOffset(&o, h, pos)
 	return o
 }
 
@@ -167,16 +167,16 @@ func (a *assembler) time(h *header) int64 {
 }
 
 // boundaryAt is the boundary behind the event being handled. It is one value, used again and again.
-func (a *assembler) boundaryAt(h header, commit bool) *Boundary {
+func (a *assembler) boundaryAt(h *header, commit bool) *Boundary {
 	b := &a.boundary
 	*b = Boundary{Commit: commit}
-	a.putOffset(&b.Offset, &h, a.next)
+	a.putOffset(&b.Offset, h, a.next)
 	return b
 }
 
 // endGroup ends a transaction or statement: its GTID is counted, and the boundary behind it returned unless it is one
 // that the start already has.
-func (a *assembler) endGroup(h header, commit bool) *Boundary {
+func (a *assembler) endGroup(h *header, commit bool) *Boundary {
 	silent := a.silent()
 	micros := a.micros
 	a.finishGroup()
@@ -195,7 +195,7 @@ func (a *assembler) endGroup(h header, commit bool) *Boundary {
 }
 
 // beginTransaction handles BEGIN.
-func (a *assembler) beginTransaction(h header, thread int64) (Event, error) {
+func (a *assembler) beginTransaction(h *header, thread int64) (Event, error) {
 	if a.in || a.xa != nil {
 		return nil, a.unfinished()
 	}
@@ -228,7 +228,7 @@ func (a *assembler) transaction() string {
 }
 
 // commit handles the end of a transaction.
-func (a *assembler) commit(h header) (Event, error) {
+func (a *assembler) commit(h *header) (Event, error) {
 	if !a.silent() {
 		switch left := a.pass.left(); {
 		case a.skipping:

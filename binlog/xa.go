@@ -83,7 +83,7 @@ func (a *assembler) xaStart(xid string) error {
 }
 
 // xaContent keeps an event between XA START and XA_PREPARE.
-func (a *assembler) xaContent(ctx context.Context, h header, body []byte) error {
+func (a *assembler) xaContent(ctx context.Context, h *header, body []byte) error {
 	g := a.xa
 	before := g.captured
 	g.wanted, g.unasked = !isRows(h.typ), 0
@@ -105,13 +105,13 @@ func (a *assembler) xaContent(ctx context.Context, h header, body []byte) error 
 		}
 		a.keep(g, a.start, h, body)
 	case g.unasked != 0:
-		a.keep(g, g.unasked, header{}, nil)
+		a.keep(g, g.unasked, &header{}, nil)
 	}
 	return nil
 }
 
-func (a *assembler) keep(g *xaGroup, pos int64, h header, body []byte) {
-	if err := a.spool.append(g.body, pos, h, body); err != nil {
+func (a *assembler) keep(g *xaGroup, pos int64, h *header, body []byte) {
+	if err := a.spool.append(g.body, pos, *h, body); err != nil {
 		a.warn(fmt.Sprintf("%s: the rows of XA transaction %s cannot be kept until its commit; they are read from the binlog again then: %v", at(a.file, a.start), g.XID, err))
 		a.spool.release(g.body)
 		g.body = nil
@@ -119,7 +119,7 @@ func (a *assembler) keep(g *xaGroup, pos int64, h header, body []byte) {
 }
 
 // xaEnd handles the end of an XA transaction's rows: it is prepared, or committed in one phase.
-func (a *assembler) xaEnd(ctx context.Context, h header, body []byte) (Event, error) {
+func (a *assembler) xaEnd(ctx context.Context, h *header, body []byte) (Event, error) {
 	g := a.xa
 	xid := parseXAPrepare(body)
 	if xid == "?" {
@@ -162,7 +162,7 @@ func (a *assembler) xaEnd(ctx context.Context, h header, body []byte) (Event, er
 }
 
 // xaDecide handles XA COMMIT and XA ROLLBACK of a prepared transaction.
-func (a *assembler) xaDecide(ctx context.Context, h header, s statement) (Event, error) {
+func (a *assembler) xaDecide(ctx context.Context, h *header, s statement) (Event, error) {
 	i := slices.IndexFunc(a.prepared, func(g *xaGroup) bool { return g.XID == s.xid })
 	if !a.silent() {
 		if err := a.resumeElsewhere(); err != nil {
@@ -208,14 +208,14 @@ func (a *assembler) listPrepared() {
 }
 
 // emit begins to give out the rows of an XA transaction at the event at hand, which commits it.
-func (a *assembler) emit(ctx context.Context, h header, g *xaGroup) error {
+func (a *assembler) emit(ctx context.Context, h *header, g *xaGroup) error {
 	if g.body == nil {
 		if err := a.reread(ctx, g); err != nil {
 			return a.errorf(fmt.Errorf("XA COMMIT of %s: its rows, which were prepared at %s, have to be read again: %w", g.XID, at(g.File, g.Pos), err), "")
 		}
 	}
 	a.replay = &replay{
-		group: g, h: h,
+		group: g, h: *h,
 		base: a.offsetAt(h, a.groupStart),
 		open: offset.Open{GTID: a.gtidString(), CommitMicros: a.micros, Thread: -1, XID: g.XID},
 		in:   a.spool.read(g.body),
@@ -245,7 +245,7 @@ func (a *assembler) replayNext(ctx context.Context) (Event, error) {
 		here := a.spot
 		a.spot = r.group.where
 		a.start = f.pos
-		ev, err := a.content(ctx, f.h, f.body)
+		ev, err := a.content(ctx, &f.h, f.body)
 		a.spot = here
 		if ev != nil || err != nil {
 			return ev, err
@@ -264,7 +264,7 @@ func (a *assembler) replayEnd() (Event, error) {
 	a.spool.release(r.group.body)
 	r.group.body = nil
 	a.decided(r.group.XID)
-	if b := a.endGroup(r.h, false); b != nil {
+	if b := a.endGroup(&r.h, false); b != nil {
 		return b, nil
 	}
 	return nil, nil

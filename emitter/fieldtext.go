@@ -12,7 +12,8 @@ import (
 type fieldText struct {
 	field    field
 	form     fieldForm
-	at, size int // where it stands; of text without its quotes or its length
+	at, size int    // where it stands; of text without its quotes or its length
+	text     []byte // it there
 }
 
 // fieldForm is what stands in the text.
@@ -73,19 +74,24 @@ func newFieldText(p *part, start, end int, n *now) fieldText {
 }
 
 // replace writes the fields that have changed since seen over their text. false: one has another length now, or may have.
-func replace(text []byte, fields []fieldText, n *now, seen uint64) bool {
+func replace(fields []fieldText, n *now, seen uint64) bool {
 	for i := range fields {
 		f := &fields[i]
 		if n.changed[f.field] <= seen {
 			continue
 		}
-		text := text[f.at : f.at+f.size]
-		same := false
+		text, same := f.text, false
 		switch f.form {
 		case formSource:
-			same = n.sourceMoment().put(text)
+			if !n.source.known {
+				n.setSource()
+			}
+			same = n.source.put(text)
 		case formWall:
-			same = n.wallMoment().put(text)
+			if !n.wall.known {
+				n.setWall()
+			}
+			same = n.wall.put(text)
 		case formNumber:
 			digits := schema.AppendInt(n.room[:0], n.number(f.field))
 			same = len(digits) == len(text) && (f.field != sourceThread || n.info.Thread >= 0)
@@ -96,8 +102,7 @@ func replace(text []byte, fields []fieldText, n *now, seen uint64) bool {
 			copy(text, digits)
 		case formText:
 			s := n.text(f.field)
-			same = len(s) == len(text) && isPlain([]byte(s))
-			copy(text, s)
+			same = len(s) == len(text) && putPlain(text, []byte(s))
 		case formBytes:
 			s := n.text(f.field)
 			same = len(s) == len(text)
@@ -112,15 +117,20 @@ func replace(text []byte, fields []fieldText, n *now, seen uint64) bool {
 	return true
 }
 
-// isPlain says whether s is ASCII without anything to escape.
-func isPlain(s []byte) bool {
+// putPlain writes s over a text of as many bytes and says whether it is ASCII without anything to escape.
+func putPlain(text, s []byte) bool {
 	if len(s) < 8 {
+		copy(text, s)
 		return plainASCII(shortWord(s))
 	}
-	for i := 0; i+8 < len(s); i += 8 {
-		if !plainASCII(binary.LittleEndian.Uint64(s[i : i+8])) {
-			return false
-		}
+	last := binary.LittleEndian.Uint64(s[len(s)-8:])
+	binary.LittleEndian.PutUint64(text[len(text)-8:], last)
+	marks := escapeMarks(last)
+	for len(s) > 8 && len(text) > 8 {
+		w := binary.LittleEndian.Uint64(s)
+		binary.LittleEndian.PutUint64(text, w)
+		marks |= escapeMarks(w)
+		s, text = s[8:], text[8:]
 	}
-	return plainASCII(binary.LittleEndian.Uint64(s[len(s)-8:]))
+	return marks&highs == 0
 }

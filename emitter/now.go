@@ -116,22 +116,14 @@ func (n *now) text(f field) string {
 	return ""
 }
 
-// sourceMoment is the time of the event.
-func (n *now) sourceMoment() *moment {
-	if !n.source.known {
-		us := n.info.TsMicros
-		n.source.set(us/1e6, us%1e6*1000)
-	}
-	return &n.source
+// setSource makes the digits of the event's time.
+func (n *now) setSource() {
+	us := n.info.TsMicros
+	n.source.set(us/1e6, us%1e6*1000)
 }
 
-// wallMoment is the time of the clock.
-func (n *now) wallMoment() *moment {
-	if !n.wall.known {
-		n.wall.set(n.time.Unix(), int64(n.time.Nanosecond()))
-	}
-	return &n.wall
-}
+// setWall makes those of the clock's.
+func (n *now) setWall() { n.wall.set(n.time.Unix(), int64(n.time.Nanosecond())) }
 
 // moment has the digits of a time in nanoseconds since the epoch. Those in micro- and milliseconds are the first of them.
 type moment struct {

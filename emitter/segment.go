@@ -36,7 +36,7 @@ func (p *program) refresh(n *now) {
 
 // update writes the fields anew that have changed since seen; if one has another length than before, all of the text.
 func (s *segment) update(n *now, seen uint64) {
-	if s.text == nil || !replace(s.text, s.fields, n, seen) || n.named > seen && !replace(s.text, s.names, n, seen) {
+	if s.text == nil || !replace(s.fields, n, seen) || n.named > seen && !replace(s.names, n, seen) {
 		s.render(n)
 	}
 }
@@ -61,6 +61,12 @@ func (s *segment) render(n *now) {
 			s.names = append(s.names, f)
 		} else {
 			s.fields = append(s.fields, f)
+		}
+	}
+	for _, fields := range [][]fieldText{s.fields, s.names} { // the text moves no more
+		for i := range fields {
+			f := &fields[i]
+			f.text = s.text[f.at : f.at+f.size]
 		}
 	}
 }

@@ -92,3 +92,23 @@ func TestClockReadings(t *testing.T) {
 		}
 	}
 }
+
+// TestPutPlain over texts of all lengths, with what is to be escaped, or is no ASCII, at each place.
+func TestPutPlain(t *testing.T) {
+	const letters = "8469a685-ec27-11f1-a4cd-0242ac110007:4300"
+	for n := range len(letters) + 1 {
+		text := make([]byte, n)
+		if !putPlain(text, []byte(letters[:n])) || string(text) != letters[:n] {
+			t.Errorf("%d bytes: %q", n, text)
+		}
+		for i := range n {
+			for _, c := range []byte{0, '\n', '"', '\\', 0x7f + 1, 0xff} {
+				s := []byte(letters[:n])
+				s[i] = c
+				if putPlain(text, s) {
+					t.Errorf("%q is plain", s)
+				}
+			}
+		}
+	}
+}

@@ -9,36 +9,43 @@ import (
 // bytes of any other length are looked up one by one, which takes longer than the whole rest of a small event.
 const sumBlock = 64
 
-// sumBefore are the checksums which so many zeros turn into 0, that of nothing. With one of them to begin with, an event
-// with zeros in front of it has the checksum that it has without.
-var sumBefore = func() (sums [sumBlock + 1]uint32) {
-	undo := func(sum uint32) uint32 { // what a zero has made of a checksum
-		state := ^sum
+// sumBefore are the four bytes, little-endian, which with zeros behind them, so many bytes in all, leave a checksum as it was
+// at its beginning. With them in front of it an event has the checksum that it has without.
+var sumBefore = func() (before [sumBlock + 1]uint32) {
+	undo := func(state uint32) uint32 { // what a zero has made of it
 		for i, entry := range crc32.IEEETable {
 			if entry>>24 == state>>24 {
-				return ^((state^entry)<<8 | uint32(i))
+				return (state^entry)<<8 | uint32(i)
 			}
 		}
 		panic("the table has all bytes")
 	}
-	for i := range sums[1:] {
-		sums[i+1] = undo(sums[i])
+	const begin = 0xffff_ffff
+	state := uint32(begin)
+	for i := range before[1:] {
+		state = undo(state)
+		before[i+1] = begin ^ state
 	}
-	return sums
+	return before
 }()
 
-// sumOf is the CRC32 of what b has from at on. It may put zeros in front of it.
+// sumOf is the CRC32 of what b has from at on. It may write over the sumBlock bytes in front of it.
 func sumOf(b []byte, at int) uint32 {
 	n := len(b) - at
-	zeros := -n & 15
-	if n+zeros < sumBlock {
-		zeros = sumBlock - n
+	more := -n & 15
+	if n+more < sumBlock {
+		more = sumBlock - n
 	}
-	if zeros > at || zeros == 0 {
+	if more == 0 || at < sumBlock {
 		return crc32.ChecksumIEEE(b[at:])
 	}
-	clear(b[at-zeros : at])
-	return crc32.Update(sumBefore[zeros], crc32.IEEETable, b[at-zeros:])
+	if more < 4 {
+		more += 16
+	}
+	*(*[sumBlock]byte)(b[at-sumBlock : at]) = [sumBlock]byte{}
+	front := b[at-more:]
+	binary.LittleEndian.PutUint32(front, sumBefore[more])
+	return crc32.ChecksumIEEE(front)
 }
 
 // sumRight compares the event that has been read last with the checksum at its end. A FORMAT_DESCRIPTION is summed up

@@ -99,7 +99,11 @@ func (c *Conn) dump(ctx context.Context, sess *session, req DumpRequest) (*Strea
 	}
 	// From here on the client library reads nothing any more: its buffer is empty, because the server sends nothing
 	// unasked, and the stream reads below it.
-	return newStream(sess.Conn.Conn.Conn, sess.wire, c.cfg, c.name(), req, checksum), nil
+	s := newStream(sess.Conn.Conn.Conn, sess.wire, c.cfg, c.name(), req, checksum)
+	if s.conn != s.wire {
+		s.readsAhead(sess.wire)
+	}
+	return s, nil
 }
 
 // register puts us on the list of SHOW REPLICAS.

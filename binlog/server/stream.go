@@ -49,6 +49,7 @@ const (
 type Stream struct {
 	conn      net.Conn // what events are read from: the TLS connection, or wire itself
 	wire      net.Conn // the network connection below
+	ahead     *ahead   // how it is read, over TLS; else nil
 	name      string   // of the server, in error texts
 	serverID  uint32
 	heartbeat time.Duration
@@ -84,6 +85,12 @@ func newStream(conn, wire net.Conn, cfg Config, name string, req DumpRequest, ch
 	}
 }
 
+// readsAhead has the network connection below TLS be read in long reads, from here on.
+func (s *Stream) readsAhead(w *wire) {
+	w.ahead = newAhead()
+	s.ahead = w.ahead
+}
+
 // Close ends the stream. It may be called from another goroutine and more than once; a blocked Next then returns an error.
 func (s *Stream) Close() error {
 	s.closeOnce.Do(func() {
@@ -108,7 +115,10 @@ func (s *Stream) Next(ctx context.Context) ([]byte, error) {
 		return nil, s.err
 	}
 	s.release()
-	event, err := s.next(ctx)
+	event, err := s.usual()
+	if event == nil && err == nil {
+		event, err = s.next(ctx)
+	}
 	if err != nil {
 		if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
 			return nil, err
@@ -123,12 +133,57 @@ func (s *Stream) Next(ctx context.Context) ([]byte, error) {
 // Ready says whether the next event has come as a whole, so that Next does not wait for the network. It may say no of one that
 // takes several packets.
 func (s *Stream) Ready() bool {
-	b := s.buf[s.r+s.used : s.w]
-	if len(b) < packetHeader {
+	at := s.r + s.used
+	if s.w-at < packetHeader {
 		return false
 	}
-	n := int(b[0]) | int(b[1])<<8 | int(b[2])<<16
-	return n < maxPacket && len(b) >= packetHeader+n
+	n := int(binary.LittleEndian.Uint32(s.buf[at:]) & maxPacket)
+	return n < maxPacket && s.w-at >= packetHeader+n
+}
+
+// ofStream are the types of events that say something of the stream itself.
+const ofStream = 1<<typeRotate | 1<<typeFormatDescription | 1<<typeHeartbeat | 1<<typeHeartbeatV2
+
+// usual is the next event if it is like nearly all: read already, alone in one packet, and nothing that the stream itself has
+// to look into. Nil: it is next's, which also finds out what is wrong. Here are done at once the steps that next does one by
+// one, since they would be a large part of what a small event costs.
+func (s *Stream) usual() ([]byte, error) {
+	crc := 0
+	if s.checksum {
+		crc = crcLen
+	}
+	b := s.buf[s.r:s.w]
+	if len(b) < packetHeader+1+eventHeader+crcLen {
+		return nil, nil
+	}
+	head := binary.LittleEndian.Uint32(b)
+	n := int(head & maxPacket)
+	end := packetHeader + n
+	if byte(head>>24) != s.sequence || end > len(b) || end > bufferSize || n < 1+eventHeader+crc ||
+		b[packetHeader] != mysql.OK_HEADER || int(binary.LittleEndian.Uint32(b[packetHeader+1+9:])) != n-1 {
+		return nil, nil
+	}
+	event := b[packetHeader+1 : end]
+	kind := event[4]
+	if uint64(ofStream)>>kind&1 != 0 || event[17]&flagArtificial != 0 {
+		return nil, nil
+	}
+	if crc > 0 {
+		at := s.r + packetHeader + 1 // what lies in front of it, the packet's header included, is not needed any more
+		if sumOf(s.buf[:s.r+end-crcLen], at) != binary.LittleEndian.Uint32(event[len(event)-crcLen:]) {
+			return nil, s.wrongSum(kind)
+		}
+	}
+	s.sequence++
+	s.used, s.lastCRC = end, crc
+	if end := binary.LittleEndian.Uint32(event[13:]); end != 0 {
+		s.pos = int64(end)
+	}
+	return event, nil
+}
+
+func (s *Stream) wrongSum(kind byte) error {
+	return s.corrupt("an event of type %d whose checksum is wrong", kind)
 }
 
 func (s *Stream) next(ctx context.Context) ([]byte, error) {
@@ -189,7 +244,7 @@ func (s *Stream) verify(event []byte) error {
 		return s.corrupt("an event of %d bytes", len(event))
 	}
 	if s.checksum && !s.sumRight(event, kind, flags) {
-		return s.corrupt("an event of type %d whose checksum is wrong", kind)
+		return s.wrongSum(kind)
 	}
 	body := event[eventHeader : len(event)-s.lastCRC]
 	switch {
@@ -205,21 +260,6 @@ func (s *Stream) verify(event []byte) error {
 
 // packet returns the payload of the next packet, joined with those that continue it.
 func (s *Stream) packet(ctx context.Context) ([]byte, error) {
-	// The usual way: one packet with one event, all of it read already. Everything else goes the other way, which also finds
-	// out what is wrong with it.
-	if b := s.buf[s.r:s.w]; len(b) > packetHeader+1+eventHeader {
-		n := int(b[0]) | int(b[1])<<8 | int(b[2])<<16
-		if end := packetHeader + n; b[3] == s.sequence && end <= len(b) && end <= bufferSize && int(binary.LittleEndian.Uint32(b[packetHeader+1+9:])) == n-1 {
-			s.sequence++
-			s.used = end
-			return b[packetHeader:end], nil
-		}
-	}
-	return s.gather(ctx)
-}
-
-// gather is packet in general.
-func (s *Stream) gather(ctx context.Context) ([]byte, error) {
 	// A packet that is not whole yet leaves everything as it is, so that a later call begins anew.
 	end, seq := 0, s.sequence
 	want := 0 // bytes of all packets together, as the event's header says; a hint
@@ -346,6 +386,7 @@ func (s *Stream) read(ctx context.Context) error {
 		n, err = s.conn.Read(s.buf[s.w:])
 		if n > 0 {
 			s.w += n
+			s.readOn()
 			return nil
 		}
 		if !errors.Is(err, os.ErrDeadlineExceeded) || ctx.Err() != nil || time.Since(begin) >= silence {
@@ -367,6 +408,18 @@ func (s *Stream) read(ctx context.Context) error {
 		err = io.ErrUnexpectedEOF // io.EOF is the end of binlog files, and nobody must take this for it
 	}
 	return networkFault(fmt.Sprintf("the binlog stream from %s broke off after %s", s.name, s.where()), err)
+}
+
+// readOn goes on reading what is there without waiting, as a read of a connection without TLS does: events are said to be
+// ready ([Stream.Ready]) as long as they are in the buffer. An error comes again with the next read.
+func (s *Stream) readOn() {
+	for s.ahead != nil && s.ahead.whole() && len(s.buf)-s.w >= tlsRecord {
+		n, err := s.conn.Read(s.buf[s.w:])
+		s.w += n
+		if n == 0 || err != nil {
+			return
+		}
+	}
 }
 
 // arm sets the deadline of a read that began at a time.

@@ -28,6 +28,7 @@ type wire struct {
 	offersTLS bool
 	refused   bool   // the greeting was an error (too many connections, host blocked …)
 	pending   []byte // the rest of a packet that has been looked at
+	ahead     *ahead // of a binlog stream over TLS; nil: reads go straight to the network
 
 	mu    sync.Mutex
 	first error
@@ -111,7 +112,7 @@ func (w *wire) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	if !w.inspect {
-		n, err := w.Conn.Read(p)
+		n, err := w.read(p)
 		if err != nil {
 			err = w.note(err)
 		}
@@ -128,6 +129,13 @@ func (w *wire) Read(p []byte) (int, error) {
 	n := copy(p, packet)
 	w.pending = packet[n:]
 	return n, nil
+}
+
+func (w *wire) read(p []byte) (int, error) {
+	if w.ahead != nil {
+		return w.ahead.read(w.Conn, p)
+	}
+	return w.Conn.Read(p)
 }
 
 // Write implements net.Conn.

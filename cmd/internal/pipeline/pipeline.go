@@ -207,8 +207,10 @@ func (p *Pipeline) stream(ctx context.Context, source binlog.Source, delivery em
 		if err == nil {
 			err = out.Event(ctx, event)
 		}
+		if err == nil {
+			continue
+		}
 		switch failed := delivery.Err(); {
-		case err == nil:
 		case failed != nil:
 			return failed
 		case ctx.Err() != nil:
