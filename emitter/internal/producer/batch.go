@@ -85,9 +85,9 @@ func (b *batch) write(m *memory, p []byte) {
 	}
 }
 
-// plain gives the records in one piece, which may be in room.
+// plain gives the records in one piece, which may be in room or, where that is empty, the only one.
 func (b *batch) plain(room []byte) []byte {
-	if len(b.pieces) == 1 {
+	if len(b.pieces) == 1 && len(room) == 0 {
 		return b.pieces[0]
 	}
 	room = slices.Grow(room, b.size)
@@ -106,15 +106,13 @@ func (b *batch) replace(text []byte) {
 	}
 }
 
-// append appends the sealed batch. Each piece is summed up where it has just been copied to.
-func (b *batch) append(dst []byte) []byte {
+// appendHead appends what comes before the pieces of the sealed batch.
+func (b *batch) appendHead(dst []byte) []byte {
 	start := len(dst)
 	dst = append(dst, make([]byte, batchHead)...)
 	sum := finish(dst[start:], &b.head, b.size)
 	for _, p := range b.pieces {
-		n := len(dst)
-		dst = append(dst, p...)
-		sum = crc32.Update(sum, castagnoli, dst[n:])
+		sum = crc32.Update(sum, castagnoli, p)
 	}
 	binary.BigEndian.PutUint32(dst[start+checksumAt:], sum)
 	return dst

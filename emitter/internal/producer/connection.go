@@ -82,10 +82,7 @@ func (c *connection) send(taken []sending) error {
 	req.SetVersion(version)
 	number := c.next
 	c.next++
-	frame := p.formatter.AppendRequest(c.b.frame[:0], req, number)
-	if cap(frame) <= mostRoom {
-		c.b.frame = frame
-	}
+	buffers := c.gather(req, number)
 	answer := req.ResponseKind().(*kmsg.ProduceResponse)
 	c.mu.Lock()
 	if c.err != nil {
@@ -100,10 +97,33 @@ func (c *connection) send(taken []sending) error {
 		c.watch.Reset(c.limit)
 	}
 	c.mu.Unlock()
-	if _, err := c.conn.Write(frame); err != nil {
+	if _, err := buffers.WriteTo(c.conn); err != nil {
 		c.end(err)
 	}
 	return nil
+}
+
+// gather makes what is written of a request: pieces of memory that the system collects, or one for connections that would be
+// called for each.
+func (c *connection) gather(req *request, number int32) net.Buffers {
+	b := c.b
+	b.buffers, b.frame = req.gather(b.buffers[:0], b.p.formatter, b.frame[:0], number)
+	if _, ok := c.conn.(*net.TCPConn); ok {
+		return b.buffers
+	}
+	size := 0
+	for _, p := range b.buffers {
+		size += len(p)
+	}
+	whole := slices.Grow(b.whole[:0], size)
+	for _, p := range b.buffers {
+		whole = append(whole, p...)
+	}
+	if cap(whole) <= mostRoom {
+		b.whole = whole
+	}
+	b.buffers = append(b.buffers[:0], whole)
+	return b.buffers
 }
 
 // look sees to it that the connection ends when an answer has taken too long, or nothing was sent for long.

@@ -15,6 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
+
+	"github.com/tidemark-cdc/tidemark/emitter/kafka"
 )
 
 // TestWhatWaitingHeals answers with errors for a while, some of which a broker gives though it has appended the batch.
@@ -377,5 +379,30 @@ func TestBrokersThatAreTooOld(t *testing.T) {
 	conn.version = firstOfBatches - 1
 	if err := conn.send(nil); !errors.Is(err, kerr.UnsupportedVersion) || !strings.Contains(err.Error(), "0.11") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestPlainConnections get the pieces of a request as they lie in memory.
+func TestPlainConnections(t *testing.T) {
+	for _, compression := range []string{"none", "lz4"} {
+		c := cluster(t, 2)
+		r := newRig(t, c, plenty, "compression.type", compression)
+		client, err := kafka.NewClient(kafka.ClientConfig{Properties: map[string]string{
+			"bootstrap.servers": strings.Join(c.ListenAddrs(), ","), "compression.type": compression,
+		}})
+		must(t, err)
+		t.Cleanup(client.Close)
+		r.Close()
+		acked := r.cfg.Acked
+		r.Producer = New(Config{Client: client.Internal(), MaxBytes: plenty, Acked: acked, Failed: r.cfg.Failed})
+		t.Cleanup(r.Producer.Close)
+		topic := r.topic(t, topicName)
+		for i := range 300 {
+			r.send(t, topic, i%2, 1+i%50, 1+i*i%7000)
+		}
+		r.arrived(t, c, topic)
+		if _, ok := r.connected(topic).conn.(*net.TCPConn); !ok {
+			t.Errorf("%T", r.connected(topic).conn)
+		}
 	}
 }

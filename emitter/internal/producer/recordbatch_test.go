@@ -282,7 +282,7 @@ func TestPieces(t *testing.T) {
 				t.Errorf("piece %d has room left", i)
 			}
 		}
-		sent := b.append(nil)
+		sent := b.plain(b.appendHead(nil))
 		if !bytes.Equal(b.plain(nil), whole) || !bytes.Equal(sent[batchHead:], whole) || b.bytes() != len(sent) || m.used != used {
 			t.Fatalf("%d bytes in %d of %d, want %d", b.size, used, m.used, len(whole))
 		}

@@ -1,7 +1,7 @@
 package producer
 
 import (
-	"slices"
+	"encoding/binary"
 
 	"github.com/twmb/franz-go/pkg/kbin"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -14,12 +14,20 @@ const (
 	firstByID     = 13
 )
 
-// request is a produce request that is written from the pieces of its batches. The rest of it, versions and answers, is kmsg's.
+// request is a produce request that is written from the pieces of its batches where they are. The rest of it, versions and
+// answers, is kmsg's.
 type request struct {
 	*kmsg.ProduceRequest
 	taken  []sending // sorted by topic
 	topics int
 	most   int16 // the highest version that it can have
+	pieces []piece
+}
+
+// piece is a piece of a batch.
+type piece struct {
+	at    int // how many bytes of what [request.AppendTo] has appended come before it
+	bytes []byte
 }
 
 func newRequest(taken []sending, timeout int32) *request {
@@ -40,7 +48,23 @@ func newRequest(taken []sending, timeout int32) *request {
 // MaxVersion implements [kmsg.Request].
 func (r *request) MaxVersion() int16 { return r.most }
 
-// AppendTo implements [kmsg.Request].
+// gather appends the request to buffers, with its length and all before its body, for which there is room.
+func (r *request) gather(buffers [][]byte, f *kmsg.RequestFormatter, room []byte, number int32) ([][]byte, []byte) {
+	room = f.AppendRequest(room, r, number)
+	size, from := len(room), 0
+	for _, p := range r.pieces {
+		size += len(p.bytes)
+		if p.at > from {
+			buffers = append(buffers, room[from:p.at])
+		}
+		buffers = append(buffers, p.bytes)
+		from = p.at
+	}
+	binary.BigEndian.PutUint32(room, uint32(size-4))
+	return append(buffers, room[from:]), room
+}
+
+// AppendTo implements [kmsg.Request], but for the pieces of the batches: it says where they belong.
 func (r *request) AppendTo(dst []byte) []byte {
 	version := r.GetVersion()
 	flexible := version >= firstFlexible
@@ -56,11 +80,7 @@ func (r *request) AppendTo(dst []byte) []byte {
 		}
 		return dst
 	}
-	size := 64
-	for i := range r.taken {
-		size += r.taken[i].batch.bytes() + len(r.taken[i].part.topic.name) + 48
-	}
-	dst = slices.Grow(dst, size)
+	r.pieces = r.pieces[:0]
 	if flexible { // no transactional id
 		dst = kbin.AppendCompactNullableString(dst, nil)
 	} else {
@@ -90,7 +110,11 @@ func (r *request) AppendTo(dst []byte) []byte {
 			} else {
 				dst = kbin.AppendInt32(dst, int32(s.batch.bytes()))
 			}
-			dst = end(s.batch.append(dst))
+			dst = s.batch.appendHead(dst)
+			for _, p := range s.batch.pieces {
+				r.pieces = append(r.pieces, piece{len(dst), p})
+			}
+			dst = end(dst)
 		}
 		dst = end(dst)
 		i += n
