@@ -42,7 +42,7 @@ func TestSmoke(t *testing.T) {
 	}
 	r := Run(t, o, nil)
 	// Neither other format is written by the program by hand. Of what is written while it is read there is no floor.
-	if got, want := len(r.lines), 4+2*3+2*4+2*3+4+2*3+3*4+2*3; got != want {
+	if got, want := len(r.lines), 4+2*3+2*4+2*3+1+4+2*3+3*4+2*3; got != want {
 		t.Errorf("%d lines, want %d", got, want)
 	}
 	for _, s := range r.Growth {
