@@ -62,8 +62,14 @@ func TestLayoutOf(t *testing.T) {
 		}
 	}
 	for _, change := range [][2]string{
-		{`"name":"V"`, `"name":"W"`}, {`"null","int"`, `"int","null"`}, {`"int"`, `"long"`}, {`"scale":2`, `"scale":3`}, {`"name":"b"`, `"name":"c"`},
-		{`,"logicalType":"decimal"`, ``}, {`"name":"V"`, `"name":"V","connect.name":"x"`}, {`]}`, `,{"name":"c","type":"int"}]}`},
+		{`"name":"V"`, `"name":"W"`},
+		{`"null","int"`, `"int","null"`},
+		{`"int"`, `"long"`},
+		{`"scale":2`, `"scale":3`},
+		{`"name":"b"`, `"name":"c"`},
+		{`,"logicalType":"decimal"`, ``},
+		{`"name":"V"`, `"name":"V","connect.name":"x"`},
+		{`]}`, `,{"name":"c","type":"int"}]}`},
 	} {
 		text := strings.Replace(same[0], change[0], change[1], 1)
 		if text == same[0] || layoutOf(text) == layoutOf(same[0]) {
