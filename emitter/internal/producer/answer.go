@@ -19,8 +19,6 @@ const (
 	mostPause  = time.Second
 )
 
-var errNoAnswer = errors.New("the broker does not say what became of the batch")
-
 // mostCorrupt is how often a batch is sent that arrives corrupt. Brokers before Kafka 2.4 say so of what they do not want, too.
 const mostCorrupt = 5
 
@@ -55,25 +53,21 @@ func (p *Producer) answered(b *broker, taken []sending, answer *kmsg.ProduceResp
 			key = partitionKey{id: s.id, partition: part.number}
 		}
 		result := results[key]
-		cause := err
-		switch {
-		case cause != nil:
-		case result == nil:
-			cause = errNoAnswer
-		default:
+		var cause error
+		if result != nil { // an error without an answer says nothing of the batch, whatever its code
 			cause = kerr.ErrorForCode(result.ErrorCode)
 		}
 		switch {
-		case cause == nil || errors.Is(cause, kerr.DuplicateSequenceNumber):
+		case errors.Is(err, kgo.ErrClientClosed), errors.Is(err, kerr.UnsupportedVersion):
+			refused = err
+		case result != nil && (cause == nil || errors.Is(cause, kerr.DuplicateSequenceNumber)):
 			done = append(done, s.batch)
 			part.next()
-		case errors.Is(err, kgo.ErrClientClosed):
-			refused = err
 		case tooLarge(cause) && s.batch.head.count > 1:
 			if failed := p.split(part); failed != nil {
 				refused = refusal(part, failed, nil)
 			}
-		case err != nil || result == nil || kerr.IsRetriable(cause) && !(errors.Is(cause, kerr.CorruptMessage) && s.batch.attempts >= mostCorrupt):
+		case result == nil || kerr.IsRetriable(cause) && !(errors.Is(cause, kerr.CorruptMessage) && s.batch.attempts >= mostCorrupt):
 			stale = true
 			p.later(part)
 		default:

@@ -27,7 +27,7 @@ type broker struct {
 	node     int32
 	ready    []*partition // have a batch to be sent, and none under way
 	requests int          // under way
-	until    time.Time    // it asks for no request before
+	until    time.Time    // there are no requests before: it asks for that, or cannot be reached
 	conn     *connection  // nil: none yet, or it has ended
 	stirred  bool         // is among the producer's woken ones
 	bell     chan struct{}
@@ -193,13 +193,13 @@ func (b *broker) connection() (*connection, error) {
 		return nil, fmt.Errorf("broker %d is not in the cluster", b.node)
 	}
 	made, err := p.cfg.Client.Connect(p.ctx, address)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if err != nil {
+		b.until = time.Now().Add(firstPause) // also for partitions that have not been tried
 		return nil, err
 	}
-	c = newConnection(b, made)
-	p.mu.Lock()
-	b.conn = c
-	p.mu.Unlock()
+	c = b.connected(made, address)
 	p.running.Go(c.read)
 	return c, nil
 }

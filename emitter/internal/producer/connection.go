@@ -29,24 +29,27 @@ const (
 	firstOfBatches = 3
 )
 
-var errNotConnected = errors.New("the connection has ended")
+var (
+	errNotConnected = errors.New("the connection has ended")
+	errMoved        = errors.New("the broker has another address now")
+)
 
 // connection is one to a broker. Requests are written by who holds the broker's lock, and answered in their order.
 type connection struct {
 	b       *broker
 	conn    net.Conn
+	address string
 	version int16         // of produce requests, the highest
 	limit   time.Duration // for an answer
 	idle    time.Duration // without any request, after which it ends
 	next    int32         // number of the next request
 	unwatch []func() bool
 
-	mu      sync.Mutex
-	sent    []exchange // not answered, in order
-	err     error      // why it has ended
-	watch   *time.Timer
-	watches bool // that answers come; else that there are requests at all
-	used    time.Time
+	mu    sync.Mutex
+	sent  []exchange // not answered, in order
+	err   error      // why it has ended
+	watch *time.Timer
+	used  time.Time
 }
 
 // exchange is a request that waits for its answer.
@@ -57,16 +60,18 @@ type exchange struct {
 	at     time.Time
 }
 
-func newConnection(b *broker, made *kclient.Connection) *connection {
+// connected makes a connection the broker's. The caller holds the producer's lock, so that an end of it is not missed.
+func (b *broker) connected(made *kclient.Connection, address string) *connection {
 	client := b.p.cfg.Client
 	c := &connection{
-		b: b, conn: made.Conn, version: made.Produce, limit: client.Timeout + overhead, idle: client.Idle, used: time.Now(),
+		b: b, conn: made.Conn, address: address, version: made.Produce, limit: client.Timeout + overhead, idle: client.Idle, used: time.Now(),
 	}
+	b.conn = c
 	end := func() { _ = c.conn.Close() } // read hears of it
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.unwatch = []func() bool{context.AfterFunc(b.p.ctx, end), context.AfterFunc(b.p.client.Context(), end)}
-	c.watch = time.AfterFunc(c.idle, c.look)
+	c.watch = time.AfterFunc(min(c.idle, c.limit), c.look)
 	return c
 }
 
@@ -92,10 +97,6 @@ func (c *connection) send(taken []sending) error {
 	now := time.Now()
 	c.sent = append(c.sent, exchange{number, taken, answer, now})
 	c.used = now
-	if !c.watches {
-		c.watches = true
-		c.watch.Reset(c.limit)
-	}
 	c.mu.Unlock()
 	if _, err := buffers.WriteTo(c.conn); err != nil {
 		c.end(err)
@@ -126,28 +127,19 @@ func (c *connection) gather(req *request, number int32) net.Buffers {
 	return b.buffers
 }
 
-// look sees to it that the connection ends when an answer has taken too long, or nothing was sent for long.
+// look ends the connection when an answer has taken too long, or nothing was sent for long, and else looks again when that may be.
 func (c *connection) look() {
 	c.mu.Lock()
-	var err error
-	switch now := time.Now(); {
-	case c.err != nil:
-	case len(c.sent) > 0:
-		if took := now.Sub(c.sent[0].at); took < c.limit {
-			c.watch.Reset(c.limit - took)
-		} else {
-			err = fmt.Errorf("no answer within %s: %w", c.limit, os.ErrDeadlineExceeded)
-		}
-	default:
-		if unused := now.Sub(c.used); unused < c.idle {
-			c.watches = false
-			c.watch.Reset(c.idle - unused)
-		} else {
-			err = errNotConnected
-		}
+	err, left := errNotConnected, c.idle-time.Since(c.used)
+	if len(c.sent) > 0 {
+		err, left = fmt.Errorf("no answer within %s: %w", c.limit, os.ErrDeadlineExceeded), c.limit-time.Since(c.sent[0].at)
+	}
+	goesOn := left > 0 && c.err == nil
+	if goesOn {
+		c.watch.Reset(min(left, c.limit)) // what is sent meanwhile is not late before
 	}
 	c.mu.Unlock()
-	if err != nil {
+	if !goesOn {
 		c.end(err)
 	}
 }
@@ -164,10 +156,6 @@ func (c *connection) end(err error) {
 	c.sent = nil
 	c.watch.Stop()
 	c.mu.Unlock()
-	_ = c.conn.Close()
-	for _, stop := range c.unwatch {
-		stop()
-	}
 	p := c.b.p
 	p.mu.Lock()
 	if c.b.conn == c {
@@ -176,6 +164,10 @@ func (c *connection) end(err error) {
 	p.mu.Unlock()
 	for _, e := range sent {
 		p.answered(c.b, e.taken, nil, err)
+	}
+	_ = c.conn.Close() // with TLS it says so, which may take a while
+	for _, stop := range c.unwatch {
+		stop()
 	}
 }
 
@@ -232,10 +224,7 @@ func (c *connection) answered(body []byte) error {
 	}
 	from := kbin.Reader{Src: body[4:]}
 	if e.answer.IsFlexible() {
-		for n := from.Uvarint(); n > 0 && from.Ok(); n-- { // tags, which nobody needs
-			_ = from.Uvarint()
-			from.Span(int(from.Uvarint()))
-		}
+		kmsg.SkipTags(&from) // of the header
 	}
 	err := from.Complete()
 	if err == nil {

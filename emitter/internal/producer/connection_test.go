@@ -1,14 +1,18 @@
 package producer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -16,6 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
+	"github.com/tidemark-cdc/tidemark/emitter/internal/kclient"
 	"github.com/tidemark-cdc/tidemark/emitter/kafka"
 )
 
@@ -281,7 +286,7 @@ func TestSilentBroker(t *testing.T) {
 	first.mu.Unlock()
 	release := hold(c, 0)
 	r.send(t, topic, 0, 3, 10)
-	first.look() // as the timer does at the end of the idle time that it was set to before
+	first.look() // as the timer does, which was set for longer
 	eventually(t, "it ends", func() bool { return r.connected(topic) != first })
 	first.mu.Lock()
 	err := first.err
@@ -302,7 +307,6 @@ func TestIdleConnection(t *testing.T) {
 			conn.idle = 0
 			conn.mu.Unlock()
 			conn.look()
-			conn.look() // it said that the last answers have come
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -370,14 +374,26 @@ func TestFewAreSentAtOnce(t *testing.T) {
 	r.arrived(t, c, topic)
 }
 
-// TestBrokersThatAreTooOld do not know today's record batches.
+// connects puts something between the producer and its new connections. No records may have been sent.
+func (r *rig) connects(f func(connect func() (*kclient.Connection, error)) (*kclient.Connection, error)) {
+	connect := r.cfg.Client.Connect
+	r.cfg.Client.Connect = func(ctx context.Context, address string) (*kclient.Connection, error) {
+		return f(func() (*kclient.Connection, error) { return connect(ctx, address) })
+	}
+}
+
+// TestBrokersThatAreTooOld do not know today's record batches, and do not learn them.
 func TestBrokersThatAreTooOld(t *testing.T) {
 	_, r, topic := begin(t, 1)
+	r.connects(func(connect func() (*kclient.Connection, error)) (*kclient.Connection, error) {
+		made, err := connect()
+		if err == nil {
+			made.Produce = firstOfBatches - 1
+		}
+		return made, err
+	})
 	r.send(t, topic, 0, 1, 10)
-	r.flush(t)
-	conn := r.connected(topic)
-	conn.version = firstOfBatches - 1
-	if err := conn.send(nil); !errors.Is(err, kerr.UnsupportedVersion) || !strings.Contains(err.Error(), "0.11") {
+	if err := r.fails(t); !errors.Is(err, kerr.UnsupportedVersion) || !strings.Contains(err.Error(), "0.11") {
 		t.Errorf("%v", err)
 	}
 }
@@ -405,4 +421,117 @@ func TestPlainConnections(t *testing.T) {
 			t.Errorf("%T", r.connected(topic).conn)
 		}
 	}
+}
+
+// TestErrorsOfTheConnection with codes that would mean something in an answer.
+func TestErrorsOfTheConnection(t *testing.T) {
+	c, r, topic := begin(t, 1)
+	codes := []error{kerr.DuplicateSequenceNumber, kerr.MessageTooLarge, kerr.TopicAuthorizationFailed}
+	r.connects(func(connect func() (*kclient.Connection, error)) (*kclient.Connection, error) {
+		if len(codes) == 0 {
+			return connect()
+		}
+		code := codes[0]
+		codes = codes[1:]
+		return nil, fmt.Errorf("asking for the versions of its requests: %w", code)
+	})
+	r.send(t, topic, 0, 5, 10)
+	r.arrived(t, c, topic)
+}
+
+// TestBrokerThatIsAway is not asked again for each of its partitions.
+func TestBrokerThatIsAway(t *testing.T) {
+	c := cluster(t, 1)
+	must(t, c.CreateTopic("many", 100, nil))
+	r := newRig(t, c, plenty)
+	topic := r.topic(t, "many")
+	var tries atomic.Int64
+	start := time.Now()
+	r.connects(func(connect func() (*kclient.Connection, error)) (*kclient.Connection, error) {
+		tries.Add(1)
+		if time.Since(start) > time.Second {
+			return connect()
+		}
+		return nil, errCut
+	})
+	for i := range topic.partitions {
+		r.send(t, topic, i, 1, 10)
+		time.Sleep(time.Millisecond)
+	}
+	r.settled(t)
+	if n, most := tries.Load(), int64(time.Since(start)/firstPause)+1; n > most {
+		t.Errorf("%d tries to connect, want at most %d", n, most)
+	}
+}
+
+// TestBrokersSwapAddresses while they restart: who connects before it is told is connected to the other one, which leads nothing
+// that it is asked for.
+func TestBrokersSwapAddresses(t *testing.T) {
+	c, r, topic := begin(t, 2)
+	r.Producer.mu.Lock()
+	r.addresses[0], r.addresses[1] = r.addresses[1], r.addresses[0]
+	r.Producer.mu.Unlock()
+	for range 3 {
+		r.sendBoth(t, topic)
+	}
+	r.arrived(t, c, topic)
+}
+
+// TestEndedConnections end by themselves when nothing is sent, and leave nothing behind.
+func TestEndedConnections(t *testing.T) {
+	c, r, topic := begin(t, 1)
+	r.cfg.Client.Idle = 5 * time.Millisecond
+	var ended []weak.Pointer[connection]
+	for range 100 {
+		r.send(t, topic, 0, 1, 10)
+		r.flush(t)
+		if conn := r.connected(topic); conn != nil {
+			ended = append(ended, weak.Make(conn))
+		}
+		eventually(t, "it ends", func() bool { return r.connected(topic) == nil })
+	}
+	r.arrived(t, c, topic)
+	if len(ended) < 50 {
+		t.Errorf("only %d connections", len(ended))
+	}
+	eventually(t, "they are gone", func() bool {
+		runtime.GC()
+		return !slices.ContainsFunc(ended, func(p weak.Pointer[connection]) bool { return p.Value() != nil })
+	})
+}
+
+// slowToClose is a connection like one with TLS whose other side reads no more.
+type slowToClose struct {
+	net.Conn
+	release chan struct{}
+}
+
+func (c *slowToClose) Close() error {
+	<-c.release
+	return c.Conn.Close()
+}
+
+// TestConnectionThatIsSlowToClose is not waited for.
+func TestConnectionThatIsSlowToClose(t *testing.T) {
+	c, r, topic := begin(t, 1)
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) })
+	r.connects(func(connect func() (*kclient.Connection, error)) (*kclient.Connection, error) {
+		made, err := connect()
+		if err == nil {
+			made.Conn = &slowToClose{made.Conn, release}
+		}
+		return made, err
+	})
+	r.send(t, topic, 0, 1, 10)
+	r.flush(t)
+	answer := hold(c, 0)
+	r.send(t, topic, 0, 3, 10)
+	first := r.connected(topic)
+	go first.end(errCut)
+	eventually(t, "it is not used any more", func() bool { return r.connected(topic) != first })
+	answer()
+	r.flush(t)
+	r.send(t, topic, 0, 3, 10)
+	r.arrived(t, c, topic)
 }

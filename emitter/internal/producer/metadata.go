@@ -159,11 +159,22 @@ func (p *Producer) refresh(ctx context.Context, names []string) error {
 var errAnew = fmt.Errorf("was deleted and made anew: %w", kerr.UnknownTopicID)
 
 func (p *Producer) learnAll(resp *kmsg.MetadataResponse) (err error) {
+	var moved []*connection
+	defer func() {
+		for _, c := range moved {
+			c.end(errMoved)
+		}
+	}()
 	p.mu.Lock()
 	defer p.unlock()
 	clear(p.addresses)
 	for _, b := range resp.Brokers {
 		p.addresses[b.NodeID] = net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port)))
+	}
+	for node, b := range p.brokers { // another broker may have the address that a connection was made to, and answer there
+		if now, known := p.addresses[node]; known && b.conn != nil && b.conn.address != now {
+			moved = append(moved, b.conn)
+		}
 	}
 	for i := range resp.Topics {
 		t := &resp.Topics[i]

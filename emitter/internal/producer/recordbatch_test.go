@@ -75,6 +75,10 @@ func TestBatchesAreThoseOfFranzGo(t *testing.T) {
 	for _, r := range records {
 		cl.Produce(t.Context(), r, nil)
 	}
+	eventually(t, "it knows the topic", func() bool { // else a flush may send the first of them alone
+		leader, _, err := cl.PartitionLeader(topicName, 0)
+		return err == nil && leader >= 0
+	})
 	must(t, cl.Flush(limited(t)))
 	want := <-got
 
