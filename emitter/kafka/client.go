@@ -114,6 +114,10 @@ func newClient(cfg ClientConfig, more ...kgo.Opt) (*Client, error) {
 		inner: kclient.Client{
 			Kgo: cl, ID: id, MaxRecordBytes: s.maxRequest, BufferBytes: s.bufferBytes, Compressor: compressor, Linger: s.linger,
 			Timeout: s.produce, Idle: s.idle, MetadataAge: s.metadataAge, Transient: Transient, Connect: connector(cl, dial, connection),
+			Misbehaves: func(address string, err error) {
+				log.Warn("Kafka broker answers wrongly or not at all; trying again over a new connection",
+					zap.String("broker", address), zap.String("reason", err.Error()))
+			},
 		},
 		admin: kadm.NewClient(cl),
 		user:  s.user,

@@ -45,6 +45,9 @@ type Client struct {
 	// Transient says whether waiting can heal an error of the cluster or of the connection to it.
 	Transient func(error) bool
 
+	// Misbehaves hears why a connection was given up whose broker answers wrongly or not at all. It must not block.
+	Misbehaves func(address string, err error)
+
 	// Connect makes a connection to the broker at an address, which is the caller's then. The error is kgo.ErrClientClosed
 	// when the client has ended.
 	Connect func(ctx context.Context, address string) (*Connection, error)

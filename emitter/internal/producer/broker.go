@@ -29,6 +29,7 @@ type broker struct {
 	requests int          // under way
 	until    time.Time    // there are no requests before: it asks for that, or cannot be reached
 	conn     *connection  // nil: none yet, or it has ended
+	told     time.Time    // when it was said that it misbehaves
 	stirred  bool         // is among the producer's woken ones
 	bell     chan struct{}
 

@@ -25,6 +25,8 @@ const (
 	overhead = 10 * time.Second
 	// mostAnswer bounds an answer to a produce request, in bytes.
 	mostAnswer = 64 << 20
+	// tellAgain is how long nothing more is said of a broker's misbehaviour.
+	tellAgain = 30 * time.Second
 	// firstOfBatches is the first version of produce requests that take the record batches of today.
 	firstOfBatches = 3
 )
@@ -33,6 +35,11 @@ var (
 	errNotConnected = errors.New("the connection has ended")
 	errMoved        = errors.New("the broker has another address now")
 )
+
+// misbehaviour is why a connection ends whose broker is there, which nobody else would say.
+type misbehaviour struct{ error }
+
+func (m misbehaviour) Unwrap() error { return m.error }
 
 // connection is one to a broker. Requests are written by who holds the broker's lock, and answered in their order.
 type connection struct {
@@ -132,7 +139,7 @@ func (c *connection) look() {
 	c.mu.Lock()
 	err, left := errNotConnected, c.idle-time.Since(c.used)
 	if len(c.sent) > 0 {
-		err, left = fmt.Errorf("no answer within %s: %w", c.limit, os.ErrDeadlineExceeded), c.limit-time.Since(c.sent[0].at)
+		err, left = misbehaviour{fmt.Errorf("no answer within %s: %w", c.limit, os.ErrDeadlineExceeded)}, c.limit-time.Since(c.sent[0].at)
 	}
 	goesOn := left > 0 && c.err == nil
 	if goesOn {
@@ -157,11 +164,20 @@ func (c *connection) end(err error) {
 	c.watch.Stop()
 	c.mu.Unlock()
 	p := c.b.p
+	_, tell := errors.AsType[misbehaviour](err)
 	p.mu.Lock()
 	if c.b.conn == c {
 		c.b.conn = nil
 	}
+	if now := time.Now(); tell && now.Sub(c.b.told) >= tellAgain {
+		c.b.told = now
+	} else {
+		tell = false
+	}
 	p.mu.Unlock()
+	if tell {
+		p.cfg.Client.Misbehaves(c.address, err)
+	}
 	for _, e := range sent {
 		p.answered(c.b, e.taken, nil, err)
 	}
@@ -178,7 +194,9 @@ func (c *connection) read() {
 	for {
 		var err error
 		if body, err = readAnswer(r, body[:0]); err == nil {
-			err = c.answered(body)
+			if err = c.answered(body); err != nil {
+				err = misbehaviour{err}
+			}
 		}
 		if err != nil {
 			c.end(err)
@@ -201,7 +219,7 @@ func readAnswer(r *bufio.Reader, room []byte) ([]byte, error) {
 		return nil, err
 	}
 	if size < 4 || size > mostAnswer {
-		return nil, fmt.Errorf("an answer of %d bytes is none of Kafka", size)
+		return nil, misbehaviour{fmt.Errorf("an answer of %d bytes is none of Kafka", size)}
 	}
 	room = slices.Grow(room, int(size))[:size]
 	if _, err := io.ReadFull(r, room); err != nil {

@@ -264,6 +264,9 @@ func TestBrokenAnswers(t *testing.T) {
 			if r.connected(topic) == first {
 				t.Error("the connection goes on")
 			}
+			if len(r.told) != 1 { // not of the second one, so soon
+				t.Errorf("told %q", r.told)
+			}
 		})
 	}
 }
@@ -296,6 +299,9 @@ func TestSilentBroker(t *testing.T) {
 	}
 	release()
 	r.arrived(t, c, topic)
+	if len(r.told) != 1 || !strings.Contains(r.told[0], "no answer within 50ms") {
+		t.Errorf("told %q", r.told)
+	}
 }
 
 // TestIdleConnection ends quietly, at its broker's or our own wish, and there is a new one for what comes then.
@@ -320,6 +326,9 @@ func TestIdleConnection(t *testing.T) {
 			r.arrived(t, c, topic)
 			if now := r.connected(topic); now == nil || now == conn {
 				t.Error("no new one")
+			}
+			if len(r.told) != 0 {
+				t.Errorf("told %q", r.told)
 			}
 		})
 	}

@@ -71,6 +71,7 @@ type rig struct {
 
 	mu    sync.Mutex
 	acked map[uint64]int // by group
+	told  []string       // of brokers that misbehave
 
 	sent int
 	next map[*partition]int
@@ -86,6 +87,11 @@ func newRig(t testing.TB, c *kfake.Cluster, maxBytes int, properties ...string) 
 	var err error
 	r.client, err = kafka.NewClient(kafka.ClientConfig{Properties: p, Dial: r.wire.dial})
 	must(t, err)
+	r.client.Internal().Misbehaves = func(_ string, err error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.told = append(r.told, err.Error())
+	}
 	r.Producer = New(Config{
 		Client: r.client.Internal(), MaxBytes: maxBytes, Failed: func(err error) { r.failed <- err },
 		Acked: func(parts []Part) {
