@@ -44,7 +44,16 @@ func (a *alike) add(v *version, newest map[string]*version) {
 	}
 }
 
-func (a *alike) hash(v *version) uint64 { return maphash.Bytes(a.seed, v.raw[len(v.names):]) }
+// hash has the definition in it: without names in the binlog, equal TABLE_MAPs are of tables of all kinds.
+func (a *alike) hash(v *version) uint64 {
+	var h maphash.Hash
+	h.SetSeed(a.seed)
+	h.Write(v.raw[len(v.names):])
+	if len(v.table.Columns) > 0 {
+		maphash.WriteComparable(&h, v.table.Columns[0].Def)
+	}
+	return h.Sum64()
+}
 
 // alike says whether two versions differ in nothing but the names of their tables.
 func (v *version) alike(o *version) bool {

@@ -2,7 +2,9 @@ package binlog
 
 import (
 	"fmt"
+	"reflect"
 	"runtime"
+	"slices"
 	"testing"
 
 	"go.uber.org/zap"
@@ -64,6 +66,90 @@ func TestVersionsAlike(t *testing.T) {
 	again := mapTable(t, ts, "one", "a", "c")
 	if again.table == one.table || len(one.table.Columns) != 3 || len(again.table.Columns) != 2 || len(two.table.Columns) != 3 {
 		t.Error("the columns of other versions change with a table")
+	}
+}
+
+// Tables of several kinds whose TABLE_MAPs are equal, which those without names mostly are, hold their columns together kind by
+// kind, in whatever order they come.
+func TestVersionsAlikeOfSeveralKinds(t *testing.T) {
+	names, ts := make([]string, 20), alikeTables(t)
+	for i := range names {
+		names[i] = fmt.Sprint("t", i)
+		def, err := schema.ParseCreateTable("db", fmt.Sprintf("CREATE TABLE `%s` (\n  `a%d` int NOT NULL,\n  `b` int NOT NULL,\n  PRIMARY KEY (`b`)\n) DEFAULT CHARSET=utf8mb4", names[i], i%2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ts.defs.catalog.Set("db", names[i], def)
+	}
+	kinds := make(map[*schema.Column]int)
+	for i, name := range names {
+		b := &binlogBuilder{}
+		b.mapped(7, name, false, "a", "b")
+		if err := ts.add(t.Context(), 7, b.events[0][headerSize+8:], "f", 4); err != nil {
+			t.Fatal(err)
+		}
+		v := ts.lookup(7)
+		if v.err != nil || v.table.Columns[0].Name != fmt.Sprint("a", i%2) || v.table.Name != name {
+			t.Fatalf("%s: %v, %+v", name, v.err, v.table)
+		}
+		kinds[&v.table.Columns[0]]++
+		ts.forget()
+	}
+	if len(kinds) != 2 {
+		t.Errorf("%d kinds of columns are kept, want 2", len(kinds))
+	}
+}
+
+// Everything that is held together tells two versions apart.
+func TestVersionsThatDiffer(t *testing.T) {
+	ts := alikeTables(t, "one", "two")
+	for what, change := range map[string]func(*version){
+		"nothing":                  func(*version) {},
+		"the bytes":                func(v *version) { v.raw = append(slices.Clone(v.raw), 0) },
+		"the key":                  func(v *version) { v.table.Key = []int{1} },
+		"having a key":             func(v *version) { v.table.Key = nil },
+		"the key of the TABLE_MAP": func(v *version) { v.table.BinlogKey = []int{1} },
+		"the columns":              func(v *version) { v.table.Columns = v.table.Columns[:2] },
+		"the cells":                func(v *version) { v.cells = v.cells[:2] },
+	} {
+		one, two := *mapTable(t, ts, "one", "a", "b varchar", "c"), *mapTable(t, ts, "two", "a", "b varchar", "c")
+		table := *two.table
+		two.table = &table
+		change(&two)
+		if one.alike(&two) != (what == "nothing") || two.alike(&one) != (what == "nothing") {
+			t.Errorf("versions that differ in %s: alike is %v", what, one.alike(&two))
+		}
+	}
+}
+
+// Every field of a column tells two columns apart.
+func TestColumnsAlike(t *testing.T) {
+	full := func() schema.Column {
+		return schema.Column{Name: "n", Type: 1, Meta: 2, Collation: 3, Labels: []string{"l"}, Geometry: 4}
+	}
+	fields := reflect.TypeFor[schema.Column]()
+	for i := range fields.NumField() {
+		a, b := full(), full()
+		if !sameColumn(a, b) {
+			t.Fatal("two equal columns differ")
+		}
+		switch field := reflect.ValueOf(&b).Elem().Field(i); field.Kind() {
+		case reflect.String:
+			field.SetString("changed")
+		case reflect.Uint8, reflect.Uint16, reflect.Uint32:
+			field.SetUint(99)
+		case reflect.Bool:
+			field.SetBool(true)
+		case reflect.Slice:
+			field.Set(reflect.ValueOf([]string{"changed"}))
+		case reflect.Pointer:
+			field.Set(reflect.ValueOf(new(schema.ColumnDef)))
+		default:
+			t.Fatalf("a field of kind %v", field.Kind())
+		}
+		if sameColumn(a, b) || sameColumn(b, a) {
+			t.Errorf("columns that differ in %s are the same", fields.Field(i).Name)
+		}
 	}
 }
 

@@ -30,14 +30,17 @@ func TestRowAllocatesNothing(t *testing.T) {
 		for format, converter := range map[string]Converter{
 			"json": {Schemas: true}, "avro": {Avro: avroConverter(new(testIDs))},
 		} {
-			em := benchEmitter(t, converter)
-			var batch Batch
-			if n := testing.AllocsPerRun(100, func() {
-				c.ev.Reset(c.body)
-				batch.Reset()
-				encodeEvent(t, em, &batch, c.ev)
-			}); n != 0 {
-				t.Errorf("%s in %s: %v allocations an event", name, format, n)
+			for _, headers := range []string{"", jsonConverter} {
+				em := benchEmitter(t, converter)
+				em.cfg.Header.Class = headers
+				var batch Batch
+				if n := testing.AllocsPerRun(100, func() {
+					c.ev.Reset(c.body)
+					batch.Reset()
+					encodeEvent(t, em, &batch, c.ev)
+				}); n != 0 {
+					t.Errorf("%s in %s, headers by %q: %v allocations an event", name, format, headers, n)
+				}
 			}
 		}
 	}

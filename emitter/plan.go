@@ -144,7 +144,7 @@ func (p *plan) keyProgram(cfg *Config, use keyUse) (*program, error) {
 
 // keyHeaderPrefix is what a key in a header begins with.
 func (p *plan) keyHeaderPrefix(cfg *Config) ([]byte, error) {
-	if p.headerPrefix != nil || p.keyless || cfg.Header.Class != jsonConverter {
+	if p.headerPrefix != nil || p.keyless || cfg.Header.Class != jsonConverter || !cfg.Header.JSON.Schemas {
 		return p.headerPrefix, nil
 	}
 	added, err := p.addedToKey(cfg)

@@ -68,29 +68,35 @@ func (s *shares) word(w string) string {
 	return w
 }
 
+// hash is one of all that sameColumns compares: two kinds of tables with one hash would drive each other out.
 func (s *shares) hash(def *Definition) uint64 {
 	var h maphash.Hash
 	h.SetSeed(s.seed)
-	write := func(text string) {
-		h.WriteString(text)
-		h.WriteByte(0)
+	write := func(texts ...string) {
+		for _, text := range texts {
+			h.WriteString(text)
+			h.WriteByte(0)
+		}
+		h.WriteByte(1)
 	}
 	for i := range def.Columns {
 		c := &def.Columns[i]
-		write(c.Name)
-		write(c.Type)
 		maphash.WriteComparable(&h, [3]int{c.Length, c.Scale, c.JDBCType})
-		write(c.Charset)
-		write(c.Comment)
+		maphash.WriteComparable(&h, [5]bool{c.Nullable, c.AutoInc, c.Generated, c.HasDefault, c.BlankComment})
+		write(c.Name, c.Type, c.Charset, c.Comment, c.Expression)
 		if c.Default != nil {
 			write(*c.Default)
 		}
-		for _, label := range c.Labels {
-			write(label)
+		write(c.Labels...)
+		write(c.Quoted...)
+		if c.Server != nil {
+			write(c.Server.Charset, c.Server.Default)
+			write(c.Server.Labels...)
 		}
 	}
-	for _, column := range def.Key {
-		write(column)
+	write(def.Key...)
+	for _, key := range def.Unique {
+		write(key...)
 	}
 	return h.Sum64()
 }

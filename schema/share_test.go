@@ -61,6 +61,32 @@ func TestTablesAlikeHoldTheirColumnsTogether(t *testing.T) {
 	}
 }
 
+// Tables of several kinds hold their columns together kind by kind, in whatever order they come and however little the kinds differ.
+func TestTablesAlikeOfSeveralKinds(t *testing.T) {
+	for _, change := range [][2]string{
+		{"`paid` tinyint(1) NOT NULL", "`paid` tinyint(1)"},
+		{"PRIMARY KEY (`id`),\n  UNIQUE KEY `u` (`customer`,`paid`)", "PRIMARY KEY (`id`,`paid`)"},
+		{"enum('new','it''s paid')", "enum('new','it\\'s paid')"},
+		{" AUTO_INCREMENT", ""},
+		{" COMMENT 'a note'", " COMMENT ''"},
+	} {
+		c := NewCatalog(CatalogOptions{})
+		kinds := make(map[*ColumnDef]int)
+		for i := range 20 {
+			sql := orders(fmt.Sprint("t", i))
+			if i%2 == 1 {
+				sql = strings.Replace(sql, change[0], change[1], 1)
+			}
+			def := readTable(t, sql)
+			c.Set("shop", def.Name, def)
+			kinds[&def.Columns[0]]++
+		}
+		if len(kinds) != 2 {
+			t.Errorf("%s: %d kinds of columns are kept, want 2", change[1], len(kinds))
+		}
+	}
+}
+
 // Every field of a column tells two columns apart.
 func TestColumnsThatDiffer(t *testing.T) {
 	text, other := "x", "y"

@@ -2,16 +2,20 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"io"
 	"math/big"
 	"net"
+	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -39,30 +43,31 @@ func (s *switched) Read(b []byte) (int, error) {
 	return s.Conn.Read(b)
 }
 
-// encrypted returns a stream over TLS, whose server has written each of some texts at once and then ended. They come in
-// pieces of at most step bytes.
-func encrypted(t *testing.T, step int, version uint16, texts ...[]byte) (*Stream, *switched) {
+// certificate is one that a server may have.
+func certificate(t *testing.T) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
-	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	near, far := net.Pipe()
-	ours, theirs := &switched{Conn: near}, &switched{Conn: far}
-	peer := tls.Server(theirs, &tls.Config{
-		Certificates:                []tls.Certificate{{Certificate: [][]byte{certificate}, PrivateKey: key}},
-		DynamicRecordSizingDisabled: true, MaxVersion: version,
-	})
+	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}
+}
+
+// overTLS returns a stream over TLS between two ends of a connection, and the server's side of it. What the server has to say
+// behind the handshake has been read.
+func overTLS(t *testing.T, ours, theirs net.Conn, version uint16) (*Stream, *tls.Conn) {
+	t.Helper()
+	peer := tls.Server(theirs, &tls.Config{Certificates: []tls.Certificate{certificate(t)}, DynamicRecordSizingDisabled: true, MaxVersion: version})
 	w := &wire{Conn: ours}
 	conn := tls.Client(w, &tls.Config{InsecureSkipVerify: true})
 	greeted := make(chan error, 1)
 	go func() {
-		_, err := peer.Write([]byte("hello")) // and with it what the server has to say behind the handshake
+		_, err := peer.Write([]byte("hello"))
 		greeted <- err
 	}()
 	if _, err := io.ReadFull(conn, make([]byte, 5)); err != nil {
@@ -71,6 +76,18 @@ func encrypted(t *testing.T, step int, version uint16, texts ...[]byte) (*Stream
 	if err := <-greeted; err != nil {
 		t.Fatal(err)
 	}
+	s := newStream(conn, w, Config{Host: "db.example", Heartbeat: time.Hour}, "MySQL at db.example:3306", DumpRequest{}, true)
+	s.readsAhead(w)
+	return s, peer
+}
+
+// encrypted returns a stream over TLS, whose server has written each of some texts at once and then ended. They come in
+// pieces of at most step bytes.
+func encrypted(t *testing.T, step int, version uint16, texts ...[]byte) (*Stream, *switched) {
+	t.Helper()
+	near, far := net.Pipe()
+	ours, theirs := &switched{Conn: near}, &switched{Conn: far}
+	s, peer := overTLS(t, ours, theirs, version)
 	theirs.on.Store(true)
 	for _, text := range texts {
 		if _, err := peer.Write(text); err != nil {
@@ -79,8 +96,6 @@ func encrypted(t *testing.T, step int, version uint16, texts ...[]byte) (*Stream
 	}
 	ours.comes = &pieces{data: theirs.sent.Bytes(), step: step}
 	ours.on.Store(true)
-	s := newStream(conn, w, Config{Host: "db.example", Heartbeat: time.Hour}, "MySQL at db.example:3306", DumpRequest{}, true)
-	s.readsAhead(w)
 	return s, ours
 }
 
@@ -149,16 +164,109 @@ func TestManyRecordsAtOnce(t *testing.T) {
 	}
 }
 
-// TestSmallRecordIsNotWaitedFor: behind a short record, which may be none of data, nothing is read on.
-func TestSmallRecordIsNotWaitedFor(t *testing.T) {
-	first := packets(ok(rawEvent(30, 0, 300, bytes.Repeat([]byte("x"), tlsData), true)))
-	second := append([]byte{}, packets(ok(rawEvent(30, 0, 300, []byte("y"), true)))...)
-	second[3] = 2
-	s, _ := encrypted(t, 1<<30, tls.VersionTLS13, first, second)
-	if _, err := s.Next(t.Context()); err != nil || s.Ready() {
-		t.Errorf("%v, ready is %v", err, s.Ready())
+// TestOnlyWholeRecordsAreReadOn: behind a record nothing is read that may have to be waited for, however much is there: a short one,
+// which may be none of data, or a part of one.
+func TestOnlyWholeRecordsAreReadOn(t *testing.T) {
+	long, short := rawEvent(30, 0, 300, make([]byte, 2*tlsData), true), rawEvent(30, 0, 300, []byte("y"), true)
+	for name, c := range map[string]struct {
+		events [][]byte
+		step   int
+	}{
+		"a short one":                    {[][]byte{long, short}, 1 << 30},
+		"a short one in front of others": {[][]byte{long, short, long}, 1 << 30},
+		"a part":                         {[][]byte{long, long}, 3*tlsData + 1000},
+	} {
+		var texts [][]byte
+		for i, ev := range c.events {
+			text := packets(ok(ev))
+			text[3] = byte(1 + i)
+			texts = append(texts, text)
+		}
+		s, conn := encrypted(t, c.step, tls.VersionTLS13, texts...)
+		for i, want := range c.events {
+			if got, err := s.Next(t.Context()); err != nil || !bytes.Equal(got, want) {
+				t.Fatalf("%s, event %d: %v", name, i, err)
+			}
+			if i == 0 && (s.Ready() || conn.reads != 1) {
+				t.Errorf("%s: ready is %v after %d reads", name, s.Ready(), conn.reads)
+			}
+		}
 	}
-	if _, err := s.Next(t.Context()); err != nil {
-		t.Error(err)
+}
+
+// trickle is a connection that is written slowly.
+type trickle struct{ net.Conn }
+
+func (c *trickle) Write(b []byte) (int, error) {
+	for piece := range slices.Chunk(b, 7) {
+		time.Sleep(time.Millisecond)
+		if _, err := c.Conn.Write(piece); err != nil {
+			return 0, err
+		}
 	}
+	return len(b), nil
+}
+
+// slowly returns a stream over TLS whose server writes a text in records of some size, which come a few bytes at a time. written is
+// closed when it has, or cannot any more.
+func slowly(t *testing.T, text []byte, size int) (s *Stream, written chan struct{}) {
+	t.Helper()
+	near, far := net.Pipe()
+	s, peer := overTLS(t, near, &trickle{far}, tls.VersionTLS13)
+	written = make(chan struct{})
+	go func() {
+		defer close(written)
+		for record := range slices.Chunk(text, size) {
+			if _, err := peer.Write(record); err != nil {
+				return
+			}
+		}
+	}()
+	return s, written
+}
+
+// TestContextOverTLS: a context that ends loses nothing, wherever in a record it catches the stream.
+func TestContextOverTLS(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events := [][]byte{rotate("mysql-bin.000001", 4, true), formatDescription(true)}
+		for i := range 20 {
+			events = append(events, rawEvent(30, 0, uint32(300+i), bytes.Repeat([]byte{byte(i)}, i*300), true))
+		}
+		payloads := make([][]byte, len(events))
+		for i := range events {
+			payloads[i] = ok(events[i])
+		}
+		s, written := slowly(t, packets(payloads...), 5000)
+		stopped := 0
+		for i := 0; i < len(events); {
+			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Millisecond+time.Microsecond)
+			got, err := s.Next(ctx)
+			cancel()
+			switch {
+			case err == nil && bytes.Equal(got, events[i]):
+				i++
+			case errors.Is(err, context.DeadlineExceeded):
+				stopped++
+			default:
+				t.Fatalf("event %d: %v", i, err)
+			}
+		}
+		if stopped < 50 {
+			t.Errorf("the context ended %d times only", stopped)
+		}
+		<-written
+	})
+}
+
+// TestCloseOverTLS: a read that waits in the middle of a record ends with the stream.
+func TestCloseOverTLS(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, written := slowly(t, packets(ok(rawEvent(30, 0, 300, make([]byte, tlsData), true))), tlsRecord)
+		begin := time.Now()
+		time.AfterFunc(100*time.Millisecond, func() { s.Close() })
+		if _, err := s.Next(t.Context()); !errors.Is(err, net.ErrClosed) || time.Since(begin) != 100*time.Millisecond {
+			t.Fatalf("after %v: %v", time.Since(begin), err)
+		}
+		<-written
+	})
 }

@@ -61,7 +61,6 @@ type Stream struct {
 
 	sequence byte // of the next packet
 	checksum bool // events end with a CRC32
-	started  bool // a FORMAT_DESCRIPTION has come
 	lastCRC  int
 
 	file   string // where the stream is, for error texts
@@ -235,7 +234,6 @@ func (s *Stream) verify(event []byte) error {
 		default:
 			return s.corrupt("a FORMAT_DESCRIPTION with checksum algorithm %d", alg)
 		}
-		s.started = true
 		s.lastCRC = crcLen // the room is there in both cases
 	case s.checksum:
 		s.lastCRC = crcLen
