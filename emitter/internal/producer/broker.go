@@ -1,7 +1,6 @@
 package producer
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -15,8 +14,6 @@ const (
 	requestBytes = 1 << 20
 	// mostRequests may be under way to one broker.
 	mostRequests = 5
-	// mostRoom is how many bytes are kept for batches to come.
-	mostRoom = 2 * requestBytes
 	// atOnce is how many bytes a connection surely takes without waiting when nothing is under way.
 	atOnce = 16 << 10
 )
@@ -35,11 +32,6 @@ type broker struct {
 
 	// sending is held by who takes batches and sends them, and taken before the producer's lock or tried under it.
 	sending sync.Mutex
-	plain   []byte       // room for the records of a batch …
-	packing bytes.Buffer // … for them compressed; not of those with a large record …
-	frame   []byte       // … for what is around them in a request …
-	buffers [][]byte     // … for the pieces of both …
-	whole   []byte       // … and for all in one piece
 }
 
 // broker finds the broker with a number, or begins with it.
@@ -163,9 +155,6 @@ func (b *broker) take(most int, strictly bool) (taken []sending, wait time.Durat
 // caller holds the broker's lock.
 func (b *broker) send(taken []sending, c *connection) {
 	p := b.p
-	for _, s := range taken {
-		b.seal(s.batch)
-	}
 	slices.SortFunc(taken, func(x, y sending) int { // those of a topic stand together
 		return cmp.Or(strings.Compare(x.part.topic.name, y.part.topic.name), cmp.Compare(x.part.number, y.part.number))
 	})
@@ -174,7 +163,13 @@ func (b *broker) send(taken []sending, c *connection) {
 		c, err = b.connection()
 	}
 	if err == nil {
-		err = c.send(taken)
+		w := p.workspaces.Get().(*workspace)
+		for _, s := range taken {
+			p.seal(s.batch, w)
+		}
+		err = c.send(taken, w)
+		w.leave()
+		p.workspaces.Put(w)
 	}
 	if err != nil {
 		p.answered(b, taken, nil, err)
@@ -206,26 +201,23 @@ func (b *broker) connection() (*connection, error) {
 }
 
 // seal makes what is sent of a closed batch, in its own memory. No lock is needed: nobody else touches a batch that is under way.
-func (b *broker) seal(batch *batch) {
+func (p *Producer) seal(batch *batch, w *workspace) {
 	if batch.sealed {
 		return
 	}
-	if b.p.compressor != nil {
-		b.packing.Reset()
-		plain := batch.plain(b.plain[:0])
-		packed, codec := b.p.compressor.Compress(&b.packing, plain)
+	if p.compressor != nil {
+		w.packing.Reset()
+		plain := batch.plain(w.plain[:0])
+		packed, codec := p.compressor.Compress(&w.packing, plain)
 		if packed != nil && len(packed) < batch.size {
 			batch.head.codec = int8(codec)
 			batch.replace(packed)
 		}
-		if len(batch.pieces) != 1 && cap(plain) <= mostRoom {
-			b.plain = plain
-		}
-		if b.packing.Cap() > mostRoom {
-			b.packing = bytes.Buffer{}
+		if len(batch.pieces) != 1 {
+			w.plain = plain
 		}
 	}
-	batch.head.producer, batch.head.epoch = b.p.id, b.p.epoch
+	batch.head.producer, batch.head.epoch = p.id, p.epoch
 	batch.sealed = true
 }
 

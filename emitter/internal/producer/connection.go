@@ -83,7 +83,7 @@ func (b *broker) connected(made *kclient.Connection, address string) *connection
 }
 
 // send writes a request. An error says that nothing has become of it; else its batches are or will be answered.
-func (c *connection) send(taken []sending) error {
+func (c *connection) send(taken []sending, w *workspace) error {
 	p := c.b.p
 	req := newRequest(taken, int32(p.cfg.Client.Timeout.Milliseconds()))
 	version := min(c.version, req.most)
@@ -94,7 +94,7 @@ func (c *connection) send(taken []sending) error {
 	req.SetVersion(version)
 	number := c.next
 	c.next++
-	buffers := c.gather(req, number)
+	buffers := c.gather(req, number, w)
 	answer := req.ResponseKind().(*kmsg.ProduceResponse)
 	c.mu.Lock()
 	if c.err != nil {
@@ -113,25 +113,21 @@ func (c *connection) send(taken []sending) error {
 
 // gather makes what is written of a request: pieces of memory that the system collects, or one for connections that would be
 // called for each.
-func (c *connection) gather(req *request, number int32) net.Buffers {
-	b := c.b
-	b.buffers, b.frame = req.gather(b.buffers[:0], b.p.formatter, b.frame[:0], number)
+func (c *connection) gather(req *request, number int32, w *workspace) net.Buffers {
+	w.buffers, w.frame = req.gather(w.buffers[:0], c.b.p.formatter, w.frame[:0], number)
 	if _, ok := c.conn.(*net.TCPConn); ok {
-		return b.buffers
+		return w.buffers
 	}
 	size := 0
-	for _, p := range b.buffers {
+	for _, p := range w.buffers {
 		size += len(p)
 	}
-	whole := slices.Grow(b.whole[:0], size)
-	for _, p := range b.buffers {
-		whole = append(whole, p...)
+	w.whole = slices.Grow(w.whole[:0], size)
+	for _, p := range w.buffers {
+		w.whole = append(w.whole, p...)
 	}
-	if cap(whole) <= mostRoom {
-		b.whole = whole
-	}
-	b.buffers = append(b.buffers[:0], whole)
-	return b.buffers
+	w.buffers = append(w.buffers[:0], w.whole)
+	return w.buffers
 }
 
 // look ends the connection when an answer has taken too long, or nothing was sent for long, and else looks again when that may be.
@@ -166,9 +162,7 @@ func (c *connection) end(err error) {
 	p := c.b.p
 	_, tell := errors.AsType[misbehaviour](err)
 	p.mu.Lock()
-	if c.b.conn == c {
-		c.b.conn = nil
-	}
+	c.b.conn = nil // which is c: there is no other before it has ended
 	if now := time.Now(); tell && now.Sub(c.b.told) >= tellAgain {
 		c.b.told = now
 	} else {

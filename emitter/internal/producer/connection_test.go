@@ -278,29 +278,37 @@ func (r *rig) connected(topic *Topic) *connection {
 	return topic.partitions[0].broker.conn
 }
 
-// TestSilentBroker is given up, and what it may have is sent once more.
+// TestSilentBroker is given up, and what it may have is sent once more, whether the connection was looked after before or not.
 func TestSilentBroker(t *testing.T) {
-	c, r, topic := begin(t, 1)
-	r.send(t, topic, 0, 1, 10)
-	r.flush(t)
-	first := r.connected(topic)
-	first.mu.Lock()
-	first.limit = 50 * time.Millisecond
-	first.mu.Unlock()
-	release := hold(c, 0)
-	r.send(t, topic, 0, 3, 10)
-	first.look() // as the timer does, which was set for longer
-	eventually(t, "it ends", func() bool { return r.connected(topic) != first })
-	first.mu.Lock()
-	err := first.err
-	first.mu.Unlock()
-	if !errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), "no answer within 50ms") {
-		t.Errorf("%v", err)
-	}
-	release()
-	r.arrived(t, c, topic)
-	if len(r.told) != 1 || !strings.Contains(r.told[0], "no answer within 50ms") {
-		t.Errorf("told %q", r.told)
+	for _, looked := range []bool{false, true} {
+		c, r, topic := begin(t, 1)
+		r.cfg.Client.Timeout = 200*time.Millisecond - overhead
+		r.send(t, topic, 0, 1, 10)
+		r.flush(t)
+		first := r.connected(topic)
+		if looked {
+			first.look()
+		}
+		release := hold(c, 0)
+		r.send(t, topic, 0, 3, 10)
+		eventually(t, "under way", func() bool {
+			first.mu.Lock()
+			defer first.mu.Unlock()
+			first.used = time.Now().Add(time.Hour) // what is sent later does not put it off
+			return len(first.sent) > 0 || first.err != nil
+		})
+		eventually(t, "it ends", func() bool { return r.connected(topic) != first })
+		first.mu.Lock()
+		err := first.err
+		first.mu.Unlock()
+		if !errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), "no answer within 200ms") {
+			t.Errorf("%v", err)
+		}
+		release()
+		r.arrived(t, c, topic)
+		if len(r.told) != 1 || !strings.Contains(r.told[0], "no answer within 200ms") {
+			t.Errorf("told %q", r.told)
+		}
 	}
 }
 
@@ -345,6 +353,12 @@ func TestUsedConnectionStays(t *testing.T) {
 		r.send(t, topic, 0, 1, 10)
 		conn.look()
 		r.flush(t)
+		conn.mu.Lock()
+		conn.used = conn.used.Add(-conn.idle)
+		conn.mu.Unlock()
+		r.send(t, topic, 0, 1, 10) // in the last moment
+		r.flush(t)
+		conn.look()
 	}
 	r.arrived(t, c, topic)
 	if r.connected(topic) != conn {

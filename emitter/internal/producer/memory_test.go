@@ -3,9 +3,13 @@ package producer
 import (
 	"context"
 	"errors"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 )
@@ -136,21 +140,42 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestLargeRecords are larger than any piece of memory, than a batch and than the memory of all; what they took is given up.
-func TestLargeRecords(t *testing.T) {
+// TestWorkspaces keep neither what large records took nor pieces of batches, and are those of no broker: they go when they are not used.
+func TestWorkspaces(t *testing.T) {
 	for _, compression := range []string{"none", "snappy"} {
-		c := cluster(t, 1)
+		c := cluster(t, 2)
 		r := newRig(t, c, 1<<20, "max.request.size", "5000000", "compression.type", compression)
+		var mu sync.Mutex
+		var all []*workspace
+		r.workspaces.New = func() any {
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, new(workspace))
+			return all[len(all)-1]
+		}
 		topic := r.topic(t, topicName)
-		for _, size := range []int{1, 1000, 1100, 300_000, 1 << 20, 3 << 20, 10, 2 << 20, 4 << 20} {
+		for _, size := range []int{1, 1000, 1100, 300_000, 1 << 20, 3 << 20, 10, 2 << 20, 4 << 20} { // than a piece, a batch, all memory
 			r.send(t, topic, 0, 1, size)
+			r.send(t, topic, 1, 1, size)
 		}
 		r.arrived(t, c, topic)
-		r.Close()
-		b := topic.partitions[0].broker
-		if cap(b.plain) > mostRoom || b.packing.Cap() > mostRoom {
-			t.Errorf("%s: %d and %d bytes are kept", compression, cap(b.plain), b.packing.Cap())
+		r.Close() // who has written has left
+		var kept []weak.Pointer[workspace]
+		for _, w := range all {
+			pieces := 0
+			for _, p := range w.buffers[:cap(w.buffers)] {
+				pieces += cap(p)
+			}
+			if pieces > 0 || cap(w.plain) > mostRoom || w.packing.Cap() > mostRoom || cap(w.whole) > mostRoom {
+				t.Errorf("%s: %d bytes of pieces are kept, and %d, %d and %d bytes", compression, pieces, cap(w.plain), w.packing.Cap(), cap(w.whole))
+			}
+			kept = append(kept, weak.Make(w))
 		}
+		all = nil
+		eventually(t, "they are gone", func() bool {
+			runtime.GC()
+			return !slices.ContainsFunc(kept, func(p weak.Pointer[workspace]) bool { return p.Value() != nil })
+		})
 	}
 }
 

@@ -77,6 +77,7 @@ type Producer struct {
 
 	refreshing chan struct{} // is full during a refresh of the topics: one at a time
 	stale      chan struct{} // asks for one
+	workspaces sync.Pool     // of *workspace
 
 	mu        sync.Mutex
 	topics    map[string]*Topic
@@ -101,7 +102,7 @@ func New(cfg Config) *Producer {
 		cfg: cfg, client: cfg.Client.Kgo, formatter: kmsg.NewRequestFormatter(kmsg.FormatterClientID(cfg.Client.ID)), compressor: cfg.Client.Compressor, largest: int(cfg.Client.MaxRecordBytes),
 		ready: make(chan struct{}), refreshing: make(chan struct{}, 1), stale: make(chan struct{}, 1), room: make(chan struct{}, 1),
 		topics: make(map[string]*Topic), brokers: make(map[int32]*broker), addresses: make(map[int32]string),
-		memory: memory{limit: cfg.MaxBytes},
+		memory: memory{limit: cfg.MaxBytes}, workspaces: sync.Pool{New: func() any { return new(workspace) }},
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.running.Go(p.initialize)
