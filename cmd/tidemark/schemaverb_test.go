@@ -95,8 +95,10 @@ func TestFindDefinition(t *testing.T) {
 	denied := errors.New("denied")
 	asked := 0
 	f := tableFinder{
-		tables: []server.TableID{{Database: "shop", Name: "orders"}, {Database: "shop", Name: "items"}, {Database: "other", Name: "x"}},
-		filter: schemaConnector(t, map[string]string{"database.include.list": "shop"}).Filter,
+		tables: []server.TableID{
+			{Database: "shop", Name: "orders"}, {Database: "shop", Name: "items"}, {Database: "shop2", Name: "y"}, {Database: "other", Name: "x"},
+		},
+		filter: schemaConnector(t, map[string]string{"database.include.list": "shop,shop2"}).Filter,
 		show: func(database, table string) (string, error) {
 			asked++
 			switch database + "." + table {
@@ -104,8 +106,10 @@ func TestFindDefinition(t *testing.T) {
 				return "", fmt.Errorf("%s.%s is a view, not a table%w", database, table, errEmpty{server.ErrNoTable})
 			case "shop.orders", "mysql.user", "other.x":
 				return "CREATE TABLE of " + table, nil
-			case "shop.secret":
+			case "shop.secret", "shop.v2":
 				return "", fmt.Errorf("%w%w", denied, errEmpty{server.ErrAccess})
+			case "shop2.v2":
+				return "", fmt.Errorf("GRANT SELECT: ERROR 1142 (42000): SHOW VIEW command denied to user%w", errEmpty{server.ErrAccess})
 			}
 			return "", errEmpty{server.ErrNoTable}
 		},
@@ -119,6 +123,9 @@ func TestFindDefinition(t *testing.T) {
 		"shop.v":                    "shop.v is a view: the binlog has no changes of it",
 		"v":                         "shop.v is a view",
 		"a.b.v":                     "a.b.v is a view",
+		"shop2.v2":                  "shop2.v2 is a view", // which the user may not see
+		"v2":                        "shop2.v2 is a view", // nor whether shop has one
+		"secret":                    "denied",
 		"mysql.user":                "CREATE TABLE of user", // with a warning
 		"sys.version":               "sys.version is a view",
 		"Information_Schema.TABLES": builtin,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -69,6 +70,7 @@ func (f *tableFinder) find(name string) (server.TableID, error) {
 
 // unlisted looks whether what is not among the tables is a view or one of the server's own tables; if not, err stands.
 func (f *tableFinder) unlisted(name string, err error) (server.TableID, string, error) {
+	var denied error
 	for _, id := range f.candidates(name) {
 		switch strings.ToLower(id.Database) {
 		case "information_schema", "performance_schema":
@@ -80,16 +82,19 @@ func (f *tableFinder) unlisted(name string, err error) (server.TableID, string, 
 			return id, sql, nil
 		case isView(failed):
 			return id, "", noTablef("%s is a view: the binlog has no changes of it, so that no records are written; give the tables that it shows", id)
+		case errors.Is(failed, server.ErrAccess): // it may be in another database
+			denied = cmp.Or(denied, failed)
 		case !errors.Is(failed, server.ErrNoTable):
 			return id, "", failed
 		}
 	}
-	return server.TableID{}, "", err
+	return server.TableID{}, "", cmp.Or(denied, err)
 }
 
-// isView recognizes what ShowCreate says of a view.
+// isView recognizes what ShowCreate says of a view. Only those need the privilege SHOW VIEW, which a user for the binlog has not.
 func isView(err error) bool {
-	return errors.Is(err, server.ErrNoTable) && strings.Contains(err.Error(), "is a view")
+	return errors.Is(err, server.ErrNoTable) && strings.Contains(err.Error(), "is a view") ||
+		errors.Is(err, server.ErrAccess) && strings.Contains(err.Error(), "SHOW VIEW command denied")
 }
 
 // candidates are the databases and tables that a name may mean: each dot may be the one between them, and without one it may

@@ -5,7 +5,11 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
+
+// sameSignal is how soon after a signal another one is the same: timeout(1) sends it to its child and to the group of both.
+const sameSignal = 200 * time.Millisecond
 
 // untilSignal returns a context that the first SIGTERM or SIGINT cancels, for an orderly stop. The second one ends the
 // process at once: nothing is lost by that, since what is not stored yet is read again at the next start.
@@ -15,15 +19,19 @@ func untilSignal(parent context.Context) (context.Context, func()) {
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	done := make(chan struct{})
 	go func() {
-		for n := 0; ; n++ {
+		var first time.Time
+		for {
 			select {
 			case <-done:
 				return
 			case s := <-signals:
-				if n > 0 {
+				switch {
+				case first.IsZero():
+					first = time.Now()
+					cancel()
+				case time.Since(first) > sameSignal:
 					os.Exit(128 + int(s.(syscall.Signal)))
 				}
-				cancel()
 			}
 		}
 	}()

@@ -121,9 +121,14 @@ func tail(ctx context.Context, args []string, f tailFlags, overrideSchemas bool,
 	w := bufio.NewWriterSize(out, 64<<10)
 	em.Resume(source.Start())
 	printed := &printed{printer: print, out: w}
+	history := printHistory(connector, f.records, em, printed)
+	changed := func(ctx context.Context, ev *binlog.SchemaChange) error {
+		regs.changed(ev)
+		return history(ctx, ev)
+	}
 	output := &pipeline.Output{
 		Emitter: em, Delivery: printed, Heartbeat: connector.Heartbeats.Interval,
-		SkipRows: skipRows(connector, log), SchemaChange: printHistory(connector, f.records, em, printed), Schema: regs.resolve,
+		SkipRows: skipRows(connector, log), SchemaChange: changed, Schema: regs.resolve,
 	}
 	err = printEvents(ctx, source, output)
 	if ctx.Err() != nil && (err == nil || errors.Is(err, ctx.Err())) {
@@ -135,7 +140,7 @@ func tail(ctx context.Context, args []string, f tailFlags, overrideSchemas bool,
 // tailRegistries opens the flag's registry in place of those that the configuration names: for a look at events nothing is
 // to be registered there. What it returns closes it.
 func tailRegistries(c *config.Connector, flag *registryFlag, log *zap.Logger) (*registries, func(), error) {
-	unasked := flag.value == "" && (c.Key.Avro != nil || c.Value.Avro != nil)
+	unasked := !flag.given() && (c.Key.Avro != nil || c.Value.Avro != nil)
 	if unasked {
 		flag = &registryFlag{value: "embedded"}
 	}

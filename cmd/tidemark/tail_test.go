@@ -2,10 +2,16 @@ package main
 
 import (
 	"bufio"
+	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -90,5 +96,51 @@ func TestTailKeepsTheConverters(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %s in %s", want, out.String())
 		}
+	}
+}
+
+// Where a registry refuses a schema, tail names the statement and the column as they are in MySQL, as run does.
+func TestTailNamesTheStatement(t *testing.T) {
+	first := map[string]string{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		subject := strings.Split(r.URL.Path, "/")[2]
+		if r.Method == http.MethodGet {
+			fmt.Fprintf(w, `{"subject":%q,"version":1,"id":1,"schema":%q}`, subject, first[subject])
+			return
+		}
+		var asked struct{ Schema string }
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+			t.Error(err)
+		}
+		if before, there := first[subject]; there && before != asked.Schema {
+			w.WriteHeader(http.StatusConflict)
+			fmt.Fprint(w, `{"error_code":409,"message":"incompatible"}`)
+			return
+		}
+		first[subject] = asked.Schema
+		fmt.Fprintf(w, `{"id":%d}`, len(first))
+	}))
+	defer server.Close()
+	packed, err := os.Open("../../it/testdata/golden/avro-evolution-incompatible/mysql-bin.000001.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	unpacked, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "mysql-bin.000001")
+	content, err := io.ReadAll(unpacked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flags := tailFlags{binlog: []string{name}, registry: registryFlag{value: server.URL}}
+	err = tail(t.Context(), nil, flags, false, zap.NewNop(), io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "The table was changed last, at mysql-bin.000001:") || !strings.Contains(err.Error(), "by: ALTER TABLE") {
+		t.Errorf("got %v", err)
 	}
 }

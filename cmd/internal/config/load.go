@@ -212,12 +212,12 @@ func (c *checked) replicas(key string) int64 {
 	return n
 }
 
-// clientKeys is what of a worker's file belongs to its own Kafka clients.
+// clientKeys is what of a worker's file belongs to its own Kafka clients. What they take no notice of has been said.
 func (c *checked) clientKeys() map[string]string {
 	m := map[string]string{}
 	for k, v := range c.value {
 		p := c.table.find(k)
-		if k == "bootstrap.servers" || p != nil && p.Group == groupKafka && !strings.HasPrefix(k, "producer.") && !strings.HasPrefix(k, "admin.") && !strings.HasPrefix(k, "consumer.") {
+		if k == "bootstrap.servers" || p != nil && p.Group == groupKafka && p.Status != Accepted && !strings.HasPrefix(k, "producer.") && !strings.HasPrefix(k, "admin.") && !strings.HasPrefix(k, "consumer.") {
 			m[k] = v
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tidemark-cdc/tidemark/emitter/kafka"
 )
 
 var writeDocs = flag.Bool("write-docs", false, "write docs/properties.md instead of comparing it")
@@ -181,6 +183,37 @@ func TestNearest(t *testing.T) {
 	}{{"", "abc", 3}, {"abc", "", 3}, {"kitten", "sitting", 3}, {"same", "same", 0}, {"ab", "ba", 2}} {
 		if got := distance(c.a, c.b); got != c.want {
 			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+// TestWorkerClientKeys holds the table against what Kafka clients do with a worker's own settings, of which each that has no
+// effect is named once.
+func TestWorkerClientKeys(t *testing.T) {
+	for _, p := range Properties() {
+		if p.Place != InWorker || p.Group != groupKafka || strings.Contains(p.Name, "<") || p.Name == "security.protocol" {
+			continue
+		}
+		const value = "77777" // no default of any
+		warnings, err := kafka.CheckProperties(map[string]string{"bootstrap.servers": "h:9092", p.Name: value})
+		if err != nil {
+			t.Fatalf("%s: %v", p.Name, err)
+		}
+		if want := map[bool]Status{true: Honoured, false: Accepted}[len(warnings) == 0]; p.Status != want {
+			t.Errorf("%s: %v, and a client says %q", p.Name, p.Status, warnings)
+		}
+		cfg, err := load(t, "bootstrap.servers=h:9092\noffset.storage.topic=o\n"+p.Name+"="+value+"\n", connectorJSON())
+		if err != nil {
+			t.Fatalf("%s: %v", p.Name, err)
+		}
+		said := 0
+		for _, w := range cfg.Warnings {
+			if strings.Contains(w.Key, p.Name) {
+				said++
+			}
+		}
+		if said != len(warnings) {
+			t.Errorf("%s: %d warnings, want %d: %v", p.Name, said, len(warnings), cfg.Warnings)
 		}
 	}
 }

@@ -30,6 +30,7 @@ const (
 	noSignal     = "No signal is read in this build (see signal.data.collection and signal.enabled.channels)."
 	noQueue      = "Nothing is polled and no queue stands between reader and producer; memory is bounded in bytes (tidemark run --memory)."
 	noJDBC       = "There is no JDBC driver."
+	ownWay       = "The client here has its own way of connecting."
 	noMetrics    = "There are no JMX metrics."
 	noREST       = "This build has no REST interface."
 	noCluster    = "A process runs the connectors it is given; there is no cluster of workers."
