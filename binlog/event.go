@@ -66,7 +66,7 @@ type Rows struct {
 	Before [][]byte // cells of the current row's before image, nil for NULL; nil for Create. Valid until the next Next.
 	After  [][]byte // the same of the after image; nil for Delete
 
-	Base offset.Offset // the offset inside this event, with Row 0: Event counts the events before it
+	Base offset.Offset // the offset inside this event, with Row 0: Event counts the events before it. Its Side is the event's
 
 	// Incomplete says that some cells of the event's rows are [Unavailable]: a session with another binlog_row_image than
 	// FULL has written them.
@@ -78,6 +78,9 @@ type Rows struct {
 	xa      bool  // rows of an XA transaction: the offset's Done counts them
 	covered int64 // so many of the first rows are covered by the stored offset; -1: all
 	skip    int64 // rows to pass over first
+	side    openSide
+	number  uint64       // tells apart what side holds in turn
+	kept    *offset.Side // a copy of side that may be kept; nil: not made yet
 	walk    walker
 	err     error
 
@@ -93,16 +96,32 @@ func (r *Rows) OffsetBefore() offset.Offset { return r.offsetAt(int64(r.Row)) }
 // OffsetAfter is the offset after the current row: what the last record of the row carries.
 func (r *Rows) OffsetAfter() offset.Offset { return r.offsetAt(int64(r.Row) + 1) }
 
-// PutOffsetAfter writes the offset after the current row to o: what OffsetAfter returns, without copies on the way.
-func (r *Rows) PutOffsetAfter(o *offset.Offset) { r.putOffset(o, int64(r.Row)+1) }
+// PutOffsetBefore writes what OffsetBefore returns to o, without copies on the way; its side is in sides, and holds as long.
+func (r *Rows) PutOffsetBefore(o *offset.Offset, sides *offset.Sides) {
+	r.putOffset(o, int64(r.Row))
+	r.lend(o, sides)
+}
+
+// PutOffsetAfter does the same with OffsetAfter.
+func (r *Rows) PutOffsetAfter(o *offset.Offset, sides *offset.Sides) {
+	r.putOffset(o, int64(r.Row)+1)
+	r.lend(o, sides)
+}
 
 // offsetAt is the offset when so many rows of the event are done.
 func (r *Rows) offsetAt(done int64) offset.Offset {
 	var o offset.Offset
 	r.putOffset(&o, done)
+	if r.sideHere() {
+		if r.kept == nil {
+			r.kept = o.Side.Kept()
+		}
+		o.Side = r.kept
+	}
 	return o
 }
 
+// putOffset is offsetAt with the event's own side.
 func (r *Rows) putOffset(o *offset.Offset, done int64) {
 	*o = r.Base
 	switch {
@@ -110,6 +129,15 @@ func (r *Rows) putOffset(o *offset.Offset, done int64) {
 		o.Done = done
 	case !r.noRow:
 		o.Row = done
+	}
+}
+
+// sideHere says whether Base's side is in memory that the next event overwrites.
+func (r *Rows) sideHere() bool { return r.Base.Side == &r.side.side }
+
+func (r *Rows) lend(o *offset.Offset, sides *offset.Sides) {
+	if r.sideHere() {
+		o.Side = sides.Copy(o.Side, r.number)
 	}
 }
 

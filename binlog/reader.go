@@ -92,12 +92,19 @@ const longWithout = 8192
 // files are never waited for.
 func (r *Reader) BeforeWaiting(f func(ctx context.Context) error) { r.waiting = f }
 
-// due says that it is time to call it.
-func (r *Reader) due() bool {
-	r.without++
-	if live, ok := r.raw.(liveStream); ok { // this way for what it costs: it is asked for each raw event
-		return r.without >= longWithout || !live.stream.Ready()
+// there is the next raw event if it is in memory and like nearly all; nil: it has to be asked for, which may be waiting.
+func (r *Reader) there() []byte {
+	if r.without++; r.without >= longWithout && r.waiting != nil {
+		return nil
 	}
+	if live, ok := r.raw.(liveStream); ok { // this way for what it costs: it is asked for each raw event
+		return live.stream.There()
+	}
+	return nil
+}
+
+// due says that it is time to call BeforeWaiting's function.
+func (r *Reader) due() bool {
 	live, ok := r.raw.(interface{ ready() bool })
 	return r.without >= longWithout || ok && !live.ready()
 }
@@ -119,21 +126,25 @@ func (r *Reader) Read(ctx context.Context) (Event, error) {
 		}
 	}
 	for {
-		if r.waiting != nil && r.due() {
+		raw := r.there()
+		if raw == nil && r.waiting != nil && r.due() {
 			r.without = 0
 			if err := r.waiting(ctx); err != nil {
 				return nil, err
 			}
 		}
-		if ev, err := r.step(ctx); ev != nil || err != nil {
+		if ev, err := r.step(ctx, raw); ev != nil || err != nil {
 			return ev, err
 		}
 	}
 }
 
-// step reads one raw event and returns its first event, if it has any.
-func (r *Reader) step(ctx context.Context) (Event, error) {
-	raw, start, err := r.raw.next(ctx)
+// step returns the first event of a raw event, if it has any. Nil: the raw event is still to be read.
+func (r *Reader) step(ctx context.Context, raw []byte) (Event, error) {
+	start, err := int64(-1), error(nil)
+	if raw == nil {
+		raw, start, err = r.raw.next(ctx)
+	}
 	if err == nil && (r.asm.skipping || r.jump.arrived) {
 		raw, start, err = r.straight(ctx, raw, start)
 	}

@@ -28,7 +28,6 @@ type ledger struct {
 	filters string            // Config.Filters
 	listed  []offset.Prepared // undecided XA transactions; a new list when it changes
 	idle    *offset.Side      // between transactions, as long as listed is the same; nil: not made yet
-	slab    []openSide        // to take from: one allocation for many rows events
 
 	counts          // of the open transaction, before the event at hand
 	counting   bool // the rows of the event given out last are still to be counted
@@ -39,15 +38,6 @@ type ledger struct {
 	lastSec    int64 // source time in seconds of the row or statement that was given out last
 	uncaptured map[*version]rowShape
 }
-
-// openSide is the side of an offset inside a transaction.
-type openSide struct {
-	side offset.Side
-	open offset.Open
-}
-
-// slabSize is how many sides are allocated at a time. An offset that is kept keeps all of them.
-const slabSize = 32
 
 // between is the side of offsets between transactions.
 func (l *ledger) between() *offset.Side {
@@ -62,46 +52,39 @@ func (l *ledger) list(xa []offset.Prepared) {
 	l.listed, l.idle = xa, nil
 }
 
-// within is the side of offsets inside a transaction, before the rows event at hand. The caller fills in what names the
-// transaction.
-func (l *ledger) within() (*offset.Side, *offset.Open) {
-	if len(l.slab) == 0 {
-		l.slab = make([]openSide, slabSize)
-	}
-	s := &l.slab[0]
-	l.slab = l.slab[1:]
-	s.open.Rows, s.open.Captured, s.open.Filters = l.all, l.captured, l.filters
-	s.side.Server, s.side.Open, s.side.XA = l.server, &s.open, l.listed
-	return &s.side, &s.open
+// openSide is the side of an offset inside a transaction.
+type openSide struct {
+	side offset.Side
+	open offset.Open
 }
 
-// inside is within for the transaction that open names.
-func (l *ledger) inside(open offset.Open) *offset.Side {
-	side, o := l.within()
-	open.Rows, open.Captured, open.Filters = o.Rows, o.Captured, o.Filters
-	*o = open
-	return side
+// put writes the side of offsets inside the transaction that s.open names, before the rows event at hand.
+func (l *ledger) put(s *openSide) {
+	s.open.Rows, s.open.Captured, s.open.Filters = l.all, l.captured, l.filters
+	s.side.Server, s.side.Open, s.side.XA = l.server, &s.open, l.listed
 }
 
 // within is the offset inside the open transaction, before the event at hand.
 func (a *assembler) within(h *header) offset.Offset {
 	var o offset.Offset
-	a.putWithin(&o, h)
+	a.putWithin(&o, new(openSide), h)
 	return o
 }
 
-// putWithin writes what within returns to an offset, without copies on the way.
-func (a *assembler) putWithin(o *offset.Offset, h *header) {
+// putWithin writes what within returns to an offset, without copies on the way, and its side to s.
+func (a *assembler) putWithin(o *offset.Offset, s *openSide, h *header) {
 	*o = offset.Offset{}
 	a.putOffset(o, h, a.begin)
 	o.Event = a.events
-	side, open := a.ledger.within()
+	open := &s.open
 	open.GTID, open.CommitMicros, open.Thread = a.gtidString(), a.micros, a.thread
 	open.StatementPos, open.StatementEvent = a.openPos, a.openEvent
+	open.EventPos, open.XID = 0, ""
 	if !a.payload.open && isRows(h.typ) {
 		open.EventPos = a.start
 	}
-	o.Side = side
+	a.ledger.put(s)
+	o.Side = &s.side
 }
 
 // around is the offset of the record of a transaction's beginning or end: Debezium's have the time of what came before it.
@@ -141,14 +124,18 @@ func (a *assembler) putInfo(i *Info, h *header) {
 func (a *assembler) locate(r *Rows, h *header) {
 	a.putInfo(&r.Info, h)
 	r.noRow, r.xa = false, false
+	r.number++
+	r.kept = nil
 	switch {
 	case a.replay != nil:
 		r.xa = true
 		r.Base = a.replay.base
 		r.Base.TsSec = r.Info.TsMicros / 1e6
-		r.Base.Side = a.ledger.inside(a.replay.open)
+		r.side.open = a.replay.open
+		a.ledger.put(&r.side)
+		r.Base.Side = &r.side.side
 	case a.in:
-		a.putWithin(&r.Base, h)
+		a.putWithin(&r.Base, &r.side, h)
 	default:
 		r.noRow = true
 		r.Base = a.group

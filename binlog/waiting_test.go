@@ -102,3 +102,31 @@ func TestBeforeWaitingForFiles(t *testing.T) {
 		t.Errorf("%v, called %d times", err, called)
 	}
 }
+
+// The same goes for a server's stream: no read of the network but behind a call, and between two reads a call only after long.
+func TestBeforeWaitingForAServer(t *testing.T) {
+	s := shop{tables: 1, rows: 1, executed: 1, sources: 1, transactions: 3000}
+	reads, calls, since, begun := 0, 0, 0, false
+	from := &shopServer{shop: &s, packets: s.packets(), read: func() {
+		reads++
+		if begun && since != 1 {
+			t.Errorf("%d calls before read %d", since, reads)
+		}
+		since = 0
+	}}
+	r := shopReader{Reader: from.open(t)}
+	begun = true
+	r.BeforeWaiting(func(context.Context) error {
+		calls++
+		since++
+		return nil
+	})
+	for range s.transactions {
+		if err := r.transaction(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if reads < 20 || calls < 20 || calls > reads {
+		t.Errorf("%d calls, %d reads", calls, reads)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -77,7 +78,8 @@ type AtLeastOnce struct {
 
 	mu       sync.Mutex
 	err      error
-	failedAt chan struct{}
+	failed   atomic.Bool   // err is there: asked for each record
+	failedAt chan struct{} // closed then
 }
 
 // edge is an offset that holds after a record of the batch and all before it.
@@ -123,10 +125,8 @@ func newAtLeastOnce(client *kclient.Client, cfg DeliveryConfig) *AtLeastOnce {
 
 // Batch implements [Delivery].
 func (d *AtLeastOnce) Batch(ctx context.Context) (*Batch, error) {
-	select {
-	case <-d.failedAt:
+	if d.failed.Load() {
 		return nil, d.Err()
-	default:
 	}
 	if len(d.batch.Records) >= batchRecords || d.batch.Size() >= batchBytes {
 		if err := d.Deliver(ctx); err != nil {
@@ -138,10 +138,8 @@ func (d *AtLeastOnce) Batch(ctx context.Context) (*Batch, error) {
 
 // Deliver implements [Delivery].
 func (d *AtLeastOnce) Deliver(ctx context.Context) error {
-	select {
-	case <-d.failedAt:
+	if d.failed.Load() {
 		return d.Err()
-	default:
 	}
 	records := d.batch.Records
 	if len(records) == 0 {
@@ -200,15 +198,15 @@ func (d *AtLeastOnce) deliverable(ctx context.Context, records []Record, n int) 
 	return min(n, len(records)), nil
 }
 
-// after is the offset that holds after a record of the batch.
+// after is the offset that holds after a record of the batch, to be kept when the batch is used again.
 func (d *AtLeastOnce) after(record int) offset.Offset {
-	after := d.batch.Records[record].Offset
+	after := &d.batch.Records[record].Offset
 	for ; d.edge < len(d.edges) && d.edges[d.edge].record <= record; d.edge++ {
 		if d.edges[d.edge].record == record {
-			after = d.edges[d.edge].after
+			after = &d.edges[d.edge].after
 		}
 	}
-	return after
+	return after.Kept()
 }
 
 // append hands records of the present topic over, after which an offset holds.
@@ -293,8 +291,13 @@ func recordSize(r *Record) int {
 
 // acknowledge hears of the records that Kafka has.
 func (d *AtLeastOnce) acknowledge(parts []producer.Part) {
-	for i := range parts {
-		if err := d.tracker.Acked(parts[i].Group, parts[i].Count); err != nil {
+	for len(parts) > 0 {
+		group, n := parts[0].Group, 0
+		for len(parts) > 0 && parts[0].Group == group {
+			n += parts[0].Count
+			parts = parts[1:]
+		}
+		if err := d.tracker.Acked(group, n); err != nil {
 			_ = d.fail(err)
 		}
 	}
@@ -316,6 +319,7 @@ func (d *AtLeastOnce) fail(err error) error {
 	defer d.mu.Unlock()
 	if d.err == nil {
 		d.err = err
+		d.failed.Store(true)
 		close(d.failedAt)
 		d.producer.Stop()
 	}
@@ -348,10 +352,8 @@ func refusal(topic string, key []byte, size int, file string, pos int64, cause e
 
 // Boundary implements [Delivery].
 func (d *AtLeastOnce) Boundary(_ context.Context, after offset.Offset) error {
-	select {
-	case <-d.failedAt:
+	if d.failed.Load() {
 		return d.Err()
-	default:
 	}
 	if n := len(d.batch.Records); n > 0 {
 		if last := len(d.edges) - 1; last >= 0 && d.edges[last].record == n-1 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/tidemark-cdc/tidemark/binlog"
 	"github.com/tidemark-cdc/tidemark/emitter/internal/kclient"
 	"github.com/tidemark-cdc/tidemark/emitter/internal/producer"
+	"github.com/tidemark-cdc/tidemark/offset"
 )
 
 // TestI1_I8_RecordsBesideTheData go through an emitter to a broker: a transaction without captured rows, a schema change
@@ -125,6 +127,42 @@ func TestI1_I2_OffsetsOfABatch(t *testing.T) {
 			cancel()
 			release()
 			wantSafe(t, d, want)
+		}
+	}
+}
+
+// TestI1_SafeOutlivesTheBatch: the safe offset inside a transaction has its own side, also when the batch that its record was in is used
+// again.
+func TestI1_SafeOutlivesTheBatch(t *testing.T) {
+	c := cluster(t)
+	d := delivery(t, c, DeliveryConfig{})
+	inside := func(rows int64) offset.Offset {
+		return offset.Offset{File: "mysql-bin.000001", Pos: 4, Row: rows, Side: &offset.Side{Server: "s", Open: &offset.Open{Rows: rows}}}
+	}
+	row := func(rows int64) {
+		add(t, d, keyFor(0, 0), "x", 4)
+		b, err := d.Batch(t.Context())
+		must(t, err)
+		o := &b.Records[len(b.Records)-1].Offset
+		*o = inside(rows)
+		o.Side = b.sides.Copy(o.Side, uint64(rows))
+	}
+	row(1)
+	row(2)
+	flush(t, d)
+	safe, ok := d.Safe()
+	if !ok {
+		t.Fatal("nothing is safe")
+	}
+	b, err := d.Batch(t.Context())
+	must(t, err)
+	for n := range int64(10) { // of rows that are not acknowledged
+		b.sides.Copy(inside(100+n).Side, uint64(n))
+	}
+	newest, _ := d.Safe()
+	for _, o := range []offset.Offset{safe, newest} {
+		if o.Row != 2 || !reflect.DeepEqual(*o.Side.Open, offset.Open{Rows: 2}) {
+			t.Errorf("safe is row %d with %+v", o.Row, o.Side.Open)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tidemark-cdc/tidemark/binlog"
+	"github.com/tidemark-cdc/tidemark/offset"
 	"github.com/tidemark-cdc/tidemark/schema"
 )
 
@@ -342,14 +343,14 @@ func (e *Emitter) row(b *Batch, ev *binlog.Rows) error {
 		if !e.cfg.Tombstones {
 			return e.last(b, ev, key, deleted)
 		}
-		before := e.Mark(ev.OffsetBefore())
+		before := e.before(b, ev)
 		r, err := e.record(b, key, deleted)
 		if err != nil {
 			return err
 		}
 		r.Offset = before
 		r = e.tombstone(b, key)
-		ev.PutOffsetAfter(&r.Offset)
+		ev.PutOffsetAfter(&r.Offset, &b.sides)
 		e.mark(&r.Offset)
 		return nil
 	}
@@ -370,7 +371,7 @@ func (e *Emitter) keyChange(b *Batch, ev *binlog.Rows, key []byte) error {
 	if err != nil {
 		return err
 	}
-	before := e.Mark(ev.OffsetBefore())
+	before := e.before(b, ev)
 	r, err := e.record(b, old, deleted)
 	if err != nil {
 		return err
@@ -388,11 +389,19 @@ func (e *Emitter) keyChange(b *Batch, ev *binlog.Rows, key []byte) error {
 	return nil
 }
 
+// before is the offset before the current row, for records of b.
+func (e *Emitter) before(b *Batch, ev *binlog.Rows) offset.Offset {
+	var o offset.Offset
+	ev.PutOffsetBefore(&o, &b.sides)
+	e.mark(&o)
+	return o
+}
+
 // last appends the record that ends the row.
 func (e *Emitter) last(b *Batch, ev *binlog.Rows, key []byte, c change) error {
 	r, err := e.record(b, key, c)
 	if err == nil {
-		ev.PutOffsetAfter(&r.Offset)
+		ev.PutOffsetAfter(&r.Offset, &b.sides)
 		e.mark(&r.Offset)
 	}
 	return err

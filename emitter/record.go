@@ -6,7 +6,8 @@ import (
 	"github.com/tidemark-cdc/tidemark/offset"
 )
 
-// Record is one Kafka record. Key and Value are nil for null; they alias the [Batch] that the record is in.
+// Record is one Kafka record. Key and Value are nil for null; they alias the [Batch] that the record is in, as the Side of Offset
+// does: an offset that outlives the batch's next Reset is kept as [offset.Offset.Kept].
 type Record struct {
 	Topic     string
 	Partition int32 // -1: the key's hash says (data, tombstones, transactions); schema changes and heartbeats: 0
@@ -30,7 +31,8 @@ type Batch struct {
 	Records []Record
 	mem     []byte   // keys, values and headers of Records; older arrays live on in the records after growth
 	headers []Header // those that only some records have, in the same way
-	members int      // bytes of the members that offsets have inside transactions
+	sides   offset.Sides
+	members int // bytes of the members that offsets have inside transactions
 }
 
 // next is the place for one more record, whose members are those of an older one.
@@ -53,5 +55,6 @@ func (b *Batch) Reset() {
 	b.Records = b.Records[:0]
 	b.mem = b.mem[:0]
 	b.headers = b.headers[:0]
+	b.sides.Reset()
 	b.members = 0
 }

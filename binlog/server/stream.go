@@ -129,6 +129,24 @@ func (s *Stream) Next(ctx context.Context) ([]byte, error) {
 	return event, nil
 }
 
+// There is the next event without its checksum, if it has come as a whole and is like nearly all; nil: Next has it. The slice is
+// valid until the next call, too.
+func (s *Stream) There() []byte {
+	if s.err != nil {
+		return nil
+	}
+	s.release()
+	event, err := s.usual()
+	if err != nil {
+		s.err = err // for Next
+		s.Close()
+	}
+	if event == nil {
+		return nil
+	}
+	return event[:len(event)-s.lastCRC]
+}
+
 // Ready says whether the next event has come as a whole, so that Next does not wait for the network. It may say no of one that
 // takes several packets.
 func (s *Stream) Ready() bool {

@@ -32,9 +32,10 @@ const (
 	mostRecords  = 8 * mebi
 	leastRecords = mebi
 
-	// floorRecords is the heap's floor in bytes of records on their way: with their batches that wait for the next ones they are
-	// half as much again, and this leaves room above gcPercent of that, so that no kind of transaction goes beyond the floor.
-	floorRecords = 3
+	// floorQuarters is the heap's floor in quarters of the bytes of records on their way. That is gcPercent above
+	// what is in use while as many are on their way as may be, so that no kind of transaction goes beyond the floor, and hardly
+	// more than those that make no garbage at all, which never come to it.
+	floorQuarters = 9
 )
 
 // memorySize is the value of --memory.
@@ -160,7 +161,7 @@ func planMemory(asked, contained, heap int64, connectors int) (m memory, err err
 	// They are the only large thing that can wait. They are held once as they are made and once more as they are sent.
 	share := min(room/5/int64(connectors), mostRecords)
 	m.records = int(max(share, leastRecords))
-	m.floor = floorRecords * share * int64(connectors)
+	m.floor = floorQuarters * share / 4 * int64(connectors)
 	return m, nil
 }
 

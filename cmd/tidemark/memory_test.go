@@ -41,18 +41,18 @@ func TestPlanMemory(t *testing.T) {
 		connectors             int
 		want                   string
 	}{
-		"nothing is said":                  {connectors: 1, want: "76MiB from the default, heap 0, floor 24MiB, records 8MiB"},
-		"several connectors":               {connectors: 4, want: "148MiB from the default, heap 0, floor 76504104, records 6375342"},
-		"many share what is asked for":     {asked: 256 * mebi, connectors: 20, want: "256MiB from --memory, heap 235090740, floor 141054420, records 2350907"},
-		"plenty is not used up":            {asked: 4 * gibi, connectors: 1, want: "4GiB from --memory, heap 4060295988, floor 24MiB, records 8MiB"},
-		"the least":                        {asked: 48 * mebi, connectors: 1, want: "48MiB from --memory, heap 27892122, floor 16735272, records 5578424"},
-		"the container's limit":            {contained: 100 * mebi, connectors: 1, want: "90MiB from the container's limit, heap 69730304, floor 24MiB, records 8MiB"},
-		"what is asked for goes first":     {asked: 64 * mebi, contained: 512 * mebi, connectors: 1, want: "64MiB from --memory, heap 43830477, floor 24MiB, records 8MiB"},
-		"more than the container has":      {asked: 512 * mebi, contained: 256 * mebi, connectors: 1, want: "512MiB from --memory, heap 490104423, floor 24MiB, records 8MiB; --memory is more than the container's limit of 256MiB: the kernel may end the process; raise the limit, or leave the flag out to stay below it"},
-		"GOMEMLIMIT is left alone":         {asked: 256 * mebi, heap: 16 * mebi, connectors: 1, want: "256MiB from --memory, heap 0, floor 10066329, records 3355443"},
-		"GOMEMLIMIT does not make it more": {asked: 48 * mebi, heap: gibi, connectors: 1, want: "48MiB from --memory, heap 0, floor 16735272, records 5578424"},
-		"a small container":                {contained: 32 * mebi, connectors: 1, want: "29MiB from the container's limit, heap 8766096, floor 5259657, records 1753219; the container's memory limit of 32MiB is lower than what Tidemark needs: the kernel may end the process; raise the limit to 54MiB at least"},
-		"records have a least":             {contained: 400 * mebi, connectors: 100, want: "360MiB from the container's limit, heap 323MiB, floor 203214000, records 1MiB; the container's memory limit of 400MiB is lower than what Tidemark needs: the kernel may end the process; raise the limit to 934MiB at least"},
+		"nothing is said":                  {connectors: 1, want: "76MiB from the default, heap 0, floor 18MiB, records 8MiB"},
+		"several connectors":               {connectors: 4, want: "148MiB from the default, heap 0, floor 57378076, records 6375342"},
+		"many share what is asked for":     {asked: 256 * mebi, connectors: 20, want: "256MiB from --memory, heap 235090740, floor 105790800, records 2350907"},
+		"plenty is not used up":            {asked: 4 * gibi, connectors: 1, want: "4GiB from --memory, heap 4060295988, floor 18MiB, records 8MiB"},
+		"the least":                        {asked: 48 * mebi, connectors: 1, want: "48MiB from --memory, heap 27892122, floor 12551454, records 5578424"},
+		"the container's limit":            {contained: 100 * mebi, connectors: 1, want: "90MiB from the container's limit, heap 69730304, floor 18MiB, records 8MiB"},
+		"what is asked for goes first":     {asked: 64 * mebi, contained: 512 * mebi, connectors: 1, want: "64MiB from --memory, heap 43830477, floor 18MiB, records 8MiB"},
+		"more than the container has":      {asked: 512 * mebi, contained: 256 * mebi, connectors: 1, want: "512MiB from --memory, heap 490104423, floor 18MiB, records 8MiB; --memory is more than the container's limit of 256MiB: the kernel may end the process; raise the limit, or leave the flag out to stay below it"},
+		"GOMEMLIMIT is left alone":         {asked: 256 * mebi, heap: 16 * mebi, connectors: 1, want: "256MiB from --memory, heap 0, floor 7549746, records 3355443"},
+		"GOMEMLIMIT does not make it more": {asked: 48 * mebi, heap: gibi, connectors: 1, want: "48MiB from --memory, heap 0, floor 12551454, records 5578424"},
+		"a small container":                {contained: 32 * mebi, connectors: 1, want: "29MiB from the container's limit, heap 8766096, floor 3944742, records 1753219; the container's memory limit of 32MiB is lower than what Tidemark needs: the kernel may end the process; raise the limit to 54MiB at least"},
+		"records have a least":             {contained: 400 * mebi, connectors: 100, want: "360MiB from the container's limit, heap 323MiB, floor 152410500, records 1MiB; the container's memory limit of 400MiB is lower than what Tidemark needs: the kernel may end the process; raise the limit to 934MiB at least"},
 	} {
 		m, err := planMemory(c.asked, c.contained, c.heap, c.connectors)
 		if err != nil {

@@ -29,7 +29,23 @@ func (m *memory) piece(class int) []byte {
 		m.kept -= sizeOf(class)
 		return p
 	}
+	m.evict()
 	return make([]byte, 0, sizeOf(class))
+}
+
+// most is how many bytes are used and kept together; only what is used may be more. That is above the limit, so that sizes which
+// are asked for less for a moment need not be given up for others and made again.
+func (m *memory) most() int { return m.limit + m.limit/4 }
+
+// evict makes room for a piece of a size of which none is kept: of the others fewer are kept.
+func (m *memory) evict() {
+	for class := range m.free {
+		for last := len(m.free[class]) - 1; last >= 0 && m.used+m.kept > m.most(); last-- {
+			m.free[class][last] = nil
+			m.free[class] = m.free[class][:last]
+			m.kept -= sizeOf(class)
+		}
+	}
 }
 
 // batch is one without records.
@@ -53,12 +69,12 @@ func (m *memory) release(b *batch) {
 	}
 }
 
-// clear takes back the pieces of a batch. Those of sizes that do not go round are given up, and what is beyond half the limit.
+// clear takes back the pieces of a batch. Those of sizes that do not go round are given up, and what is more than most.
 func (m *memory) clear(b *batch) {
 	for _, p := range b.pieces {
 		m.used -= cap(p)
 		for class := range classes {
-			if cap(p) == sizeOf(class) && m.kept+cap(p) <= m.limit/2 {
+			if cap(p) == sizeOf(class) && m.used+m.kept+cap(p) <= m.most() {
 				m.kept += cap(p)
 				m.free[class] = append(m.free[class], p[:0])
 			}
