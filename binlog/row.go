@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 
 	"github.com/tidemark-cdc/tidemark/offset"
 	"github.com/tidemark-cdc/tidemark/schema"
@@ -49,9 +50,13 @@ const (
 // cell says how long a cell is in a row image: size bytes, or, if prefix is not 0, a little-endian length of prefix
 // bytes and then as many as it says.
 type cell struct {
+	mask   uint32 // what is left of four bytes that begin with the length; 0 without
 	prefix uint8
 	size   uint16
 }
+
+// behind is a cell behind a length of so many bytes, 1 to 4.
+func behind(prefix uint8) cell { return cell{mask: 1<<(8*prefix) - 1, prefix: prefix} }
 
 // cellOf compiles the column's type and metadata.
 func cellOf(c *schema.Column) (cell, error) {
@@ -94,20 +99,20 @@ func cellOf(c *schema.Column) (cell, error) {
 		return cell{size: n}, nil
 	case typeVarchar, typeVarString, typeCharPacked:
 		if c.Meta > 255 {
-			return cell{prefix: 2}, nil
+			return behind(2), nil
 		}
-		return cell{prefix: 1}, nil
+		return behind(1), nil
 	case typeString:
 		// The two high bits of a length above 255 hide, inverted, in the type byte.
 		if length := c.Meta&0xff | (c.Meta>>4&0x300 ^ 0x300); length > 255 {
-			return cell{prefix: 2}, nil
+			return behind(2), nil
 		}
-		return cell{prefix: 1}, nil
+		return behind(1), nil
 	case typeBlob, typeBlobPacked, typeGeometry, typeJSON, typeVector:
 		if c.Meta == 0 || c.Meta > 4 {
 			return cell{}, fmt.Errorf("length of %d bytes", c.Meta)
 		}
-		return cell{prefix: uint8(c.Meta)}, nil
+		return behind(uint8(c.Meta)), nil
 	}
 	return cell{}, errors.New("no such type in row images")
 }
@@ -141,53 +146,57 @@ type walker struct {
 	body  []byte // what is left of the images
 }
 
-// prefixMasks are what is left of four bytes that begin with a prefix, by its length.
-var prefixMasks = [8]uint32{1: 0xff, 2: 0xffff, 3: 0xff_ffff, 4: 0xffff_ffff}
-
 // image cuts one image off the body into dst, which has room for all columns. It returns the index of the column that
-// does not fit, or -1. It calls nothing, so that all it goes by stays in registers.
+// does not fit, or -1. Between two NULLs it calls nothing and looks for no further one, so that all it goes by stays in
+// registers.
 func (w *walker) image(dst [][]byte) int {
 	cells, body := w.cells, w.body
 	at := uint64(len(cells)+7) / 8 // where the next cell begins
-	if uint64(len(body)) < at {
+	size := uint64(len(body))
+	if size < at {
 		return 0
 	}
 	bitmap := body[:at]
 	dst = dst[:len(cells)]
-	var null byte // the bits of this column and those after it in its byte
-	for i := range cells {
-		if null >>= 1; i&7 == 0 {
-			null = bitmap[i>>3]
-		}
-		if null&1 != 0 {
-			dst[i] = nil
-			continue
-		}
-		n := uint64(cells[i].size)
-		if prefix := cells[i].prefix; prefix > 0 {
-			// The usual way reads four bytes of any prefix and forgets those beyond it.
-			var head uint32
-			if rest := body[at:]; len(rest) >= 4 {
-				head = binary.LittleEndian.Uint32(rest)
-			} else if len(rest) >= int(prefix) {
-				for i := range rest {
-					head |= uint32(rest[i]) << (8 * i)
+	for i := 0; i < len(cells); i++ {
+		for stop := min(nextNull(bitmap, i), len(cells)); i < stop; i++ {
+			c := &cells[i]
+			// The usual way reads four bytes of any length and forgets those that are none of it.
+			n := uint64(c.size)
+			if at+4 <= size {
+				n += uint64(binary.LittleEndian.Uint32(body[at:at+4]) & c.mask)
+			} else if c.prefix > 0 {
+				if size-at < uint64(c.prefix) {
+					return i
 				}
-			} else {
+				n = fixedInt(body[at : at+uint64(c.prefix)])
+			}
+			at += uint64(c.prefix)
+			end := at + n
+			if end > size {
 				return i
 			}
-			n = uint64(head & prefixMasks[prefix&7])
-			at += uint64(prefix)
+			dst[i] = body[at:end:end]
+			at = end
 		}
-		end := at + n
-		if end > uint64(len(body)) {
-			return i
+		if i < len(cells) {
+			dst[i] = nil
 		}
-		dst[i] = body[at:end:end]
-		at = end
 	}
 	w.body = body[at:]
 	return -1
+}
+
+// nextNull is the first column from i on whose bit is set, or one behind the last.
+func nextNull(bitmap []byte, i int) int {
+	null := bitmap[i>>3] >> (i & 7)
+	for null == 0 {
+		if i = i&^7 + 8; i>>3 >= len(bitmap) {
+			return i
+		}
+		null = bitmap[i>>3]
+	}
+	return i + bits.TrailingZeros8(null)
 }
 
 // NewRows makes a rows event from bytes: body holds the row images alone, one after the other (for [Update] before and

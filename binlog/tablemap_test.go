@@ -167,15 +167,15 @@ func TestCellSizes(t *testing.T) {
 		{typeBit, 1<<8 | 2, cell{size: 2}},
 		{typeEnum, typeEnum<<8 | 2, cell{size: 2}},
 		{typeSet, typeSet<<8 | 8, cell{size: 8}},
-		{typeVarchar, 255, cell{prefix: 1}},
-		{typeVarchar, 256, cell{prefix: 2}},
-		{typeString, typeString<<8 | 40, cell{prefix: 1}},
-		{typeString, 0xee<<8 | 0xfc, cell{prefix: 2}}, // CHAR(255) of utf8mb4: 1020 bytes
-		{typeBlob, 1, cell{prefix: 1}},
-		{typeBlob, 4, cell{prefix: 4}},
-		{typeJSON, 4, cell{prefix: 4}},
-		{typeGeometry, 4, cell{prefix: 4}},
-		{typeVector, 4, cell{prefix: 4}},
+		{typeVarchar, 255, behind(1)},
+		{typeVarchar, 256, behind(2)},
+		{typeString, typeString<<8 | 40, behind(1)},
+		{typeString, 0xee<<8 | 0xfc, behind(2)}, // CHAR(255) of utf8mb4: 1020 bytes
+		{typeBlob, 1, behind(1)},
+		{typeBlob, 4, behind(4)},
+		{typeJSON, 4, behind(4)},
+		{typeGeometry, 4, behind(4)},
+		{typeVector, 4, behind(4)},
 	} {
 		got, err := cellOf(&schema.Column{Type: c.typ, Meta: c.meta})
 		if err != nil || got != c.want {

@@ -34,42 +34,65 @@ func appendLong(dst []byte, v int64) []byte {
 	return putVarint(dst, zigzag(v))
 }
 
-// putVarint appends u to dst, which has room for the longest varint, in groups of seven bits, all but the last with the bit
-// that says that more follow. The length comes from comparisons, so that the processor, which guesses it right more often
-// than not, need not wait for the groups to go on; these are spread over the bytes of a word at once.
+// putVarint appends u to dst, which has room for the longest varint.
 func putVarint(dst []byte, u uint64) []byte {
 	n := len(dst)
-	to := (*[longestVarint]byte)(dst[n : n+longestVarint])
-	size := 8
-	switch {
-	case u < 1<<7:
+	return dst[:n+int(putGroups((*[longestVarint]byte)(dst[n:n+longestVarint]), u))]
+}
+
+// putGroups writes u in groups of seven bits, all but the last with the bit that says that more follow, and returns how
+// many there are.
+func putGroups(to *[longestVarint]byte, u uint64) uint64 {
+	if u < 1<<7 {
 		to[0] = byte(u)
-		return dst[:n+1]
-	case u < 1<<14:
+		return 1
+	}
+	if u < 1<<14 {
 		binary.LittleEndian.PutUint16(to[:], uint16(u&0x7f|0x80|u>>7<<8))
-		return dst[:n+2]
-	case u < 1<<21:
-		size = 3
-	case u < 1<<28:
-		size = 4
-	case u < 1<<35:
-		size = 5
-	case u < 1<<42:
-		size = 6
-	case u < 1<<49:
-		size = 7
-	case u >= 1<<56:
+		return 2
+	}
+	return putManyGroups(to, u)
+}
+
+// putManyGroups is putGroups for three groups and more.
+func putManyGroups(to *[longestVarint]byte, u uint64) uint64 {
+	size := manyGroups(u)
+	if size > 8 {
 		size = 9
 		if to[8] = byte(u >> 56); to[8] >= 1<<7 {
 			to[9] = 1
 			size = 10
 		}
 	}
+	binary.LittleEndian.PutUint64(to[:8], spread(u)|highs&(1<<(8*(size-1))-1))
+	return size
+}
+
+// manyGroups is how many groups of seven bits a number of three or more has; 9 is 10, too. It comes from comparisons, so that
+// the processor, which guesses it right more often than not, need not wait for the groups to go on.
+func manyGroups(u uint64) uint64 {
+	switch {
+	case u < 1<<21:
+		return 3
+	case u < 1<<28:
+		return 4
+	case u < 1<<35:
+		return 5
+	case u < 1<<42:
+		return 6
+	case u < 1<<49:
+		return 7
+	case u < 1<<56:
+		return 8
+	}
+	return 9
+}
+
+// spread puts the eight low groups of seven bits of u into the bytes of a word.
+func spread(u uint64) uint64 {
 	w := u&(1<<28-1) | u>>28<<32
 	w = w&0x0000_3fff_0000_3fff | w&0x0fff_c000_0fff_c000<<2
-	w = w&0x007f_007f_007f_007f | w&0x3f80_3f80_3f80_3f80<<1
-	binary.LittleEndian.PutUint64(to[:8], w|highs&(1<<(8*(size-1))-1))
-	return dst[:n+size]
+	return w&0x007f_007f_007f_007f | w&0x3f80_3f80_3f80_3f80<<1
 }
 
 // appendBinary appends text or bytes.

@@ -65,8 +65,11 @@ func (b *builder) newBinaryCells(fields []shape) ([]binaryCell, error) {
 	for i := range fields {
 		f := fields[i].leaf.column
 		c := binaryCell{optional: f.typ.Optional, layout: f.layout, way: binaryWayOf(f.layout), from: f}
-		if c.way == binaryTimestamp {
+		switch c.way {
+		case binaryTimestamp:
 			c.last = new(schema.LastSecond)
+		case binaryDecimal:
+			c.decimal = schema.NewSmallDecimals(int(c.layout.Whole), int(c.layout.Size))
 		}
 		if value, _, ok := branches(f.typ); ok {
 			c.branch, c.skip = value, 1

@@ -75,6 +75,9 @@ func (b *builder) compile(s *shape, suffix string) (*program, error) {
 	}
 	p := b.program
 	p.ops = slices.Clone(joined(p.ops))
+	if len(p.ops) == 1 && p.ops[0].kind == opBinaryCells && p.ops[0].segment == nil {
+		p.single = &p.ops[0]
+	}
 	return &p, nil
 }
 

@@ -349,7 +349,7 @@ func (e *Emitter) row(b *Batch, ev *binlog.Rows) error {
 			return err
 		}
 		r.Offset = before
-		r = e.tombstone(b, key)
+		r = e.add(b, key, nil)
 		ev.PutOffsetAfter(&r.Offset, &b.sides)
 		e.mark(&r.Offset)
 		return nil
@@ -378,7 +378,7 @@ func (e *Emitter) keyChange(b *Batch, ev *binlog.Rows, key []byte) error {
 	}
 	r.Offset, r.Headers, r.moved = before, moved, true
 	if e.cfg.Tombstones {
-		r = e.tombstone(b, old)
+		r = e.add(b, old, nil)
 		r.Offset, r.Headers, r.moved = before, moved, true
 	}
 	if err := e.last(b, ev, key, created); err != nil {
@@ -425,16 +425,14 @@ func (e *Emitter) record(b *Batch, key []byte, c change) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := e.tombstone(b, key)
-	r.Value = value
-	return r, nil
+	return e.add(b, key, value), nil
 }
 
-// tombstone appends a record without a value; its offset is still to be set.
-func (e *Emitter) tombstone(b *Batch, key []byte) *Record {
+// add appends a record, a tombstone if its value is nil; its offset is still to be set.
+func (e *Emitter) add(b *Batch, key, value []byte) *Record {
 	// Not as one literal: the offset is the caller's, and large.
 	r := b.next()
-	r.Topic, r.Key, r.Value, r.Headers, r.moved, r.Partition = e.plan.topic, key, nil, e.headers, false, -1
+	r.Topic, r.Key, r.Value, r.Headers, r.moved, r.Partition = e.plan.topic, key, value, e.headers, false, -1
 	return r
 }
 
@@ -456,8 +454,13 @@ func (e *Emitter) bytes(b *Batch, prefix []byte, p *program) ([]byte, error) {
 		}
 	}
 	var err error
-	b.mem, err = p.append(mem, &e.run)
-	return b.mem[start:len(b.mem):len(b.mem)], err
+	if o := p.single; o != nil {
+		mem, err = p.appendBinaryCells(mem, o, &e.run)
+	} else {
+		mem, err = p.append(mem, &e.run)
+	}
+	b.mem = mem
+	return mem[start:len(mem):len(mem)], err
 }
 
 // key appends the key of the current row; nil if its table has none.

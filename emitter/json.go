@@ -131,15 +131,26 @@ func appendPlain(dst, s []byte) ([]byte, bool) {
 
 // shortWord is a text of less than eight bytes as a word filled up with blanks.
 func shortWord(s []byte) uint64 {
-	n := len(s)
-	w := uint64(ones*' ') << (8 * n)
-	switch {
-	case n >= 4:
-		return w | uint64(binary.LittleEndian.Uint32(s)) | uint64(binary.LittleEndian.Uint32(s[n-4:]))<<(8*(n-4))
-	case n > 0:
-		return w | uint64(s[0]) | uint64(s[n/2])<<(8*(n/2)) | uint64(s[n-1])<<(8*(n-1))
+	if len(s) >= 4 {
+		return halfWord(s)
 	}
-	return w
+	return tinyWord(s)
+}
+
+// halfWord is shortWord for a text of at least four bytes.
+func halfWord(s []byte) uint64 {
+	n := len(s)
+	return uint64(ones*' ')<<(8*n&63) | uint64(binary.LittleEndian.Uint32(s)) | uint64(binary.LittleEndian.Uint32(s[n-4:n]))<<((8*n-32)&63)
+}
+
+// tinyWord is shortWord for a text of less than four bytes.
+func tinyWord(s []byte) uint64 {
+	n := len(s)
+	if n == 0 {
+		return ones * ' '
+	}
+	half := n / 2
+	return uint64(ones*' ')<<(8*n&63) | uint64(s[0]) | uint64(s[half])<<(8*half&63) | uint64(s[n-1])<<((8*n-8)&63)
 }
 
 // special marks the bytes of w that need an escape by their high bits: those below 0x20, quotes and backslashes, and

@@ -7,6 +7,7 @@ import "github.com/tidemark-cdc/tidemark/schema"
 // compiled, an event begins or the clock is read, and only copied for a row.
 type program struct {
 	ops      []op
+	single   *op        // if cells in Avro are all of it, as in most keys
 	changing []*segment // those whose text does not stay the same
 	dialect  dialect
 	seen     uint64 // [now.count] when the segments were rendered
@@ -50,34 +51,40 @@ type run struct {
 
 // append runs the program for one row.
 func (p *program) append(dst []byte, r *run) ([]byte, error) {
-	ops := p.ops
-	for i := range ops {
-		o := &ops[i]
+	for i := range p.ops {
+		o := &p.ops[i]
 		if o.segment != nil {
 			dst = append(dst, o.segment.text...)
 		}
+		if o.kind == opSegment {
+			continue
+		}
 		var err error
-		switch o.kind {
-		case opSegment:
-			continue
-		case opRow:
-			dst = schema.AppendInt(dst, int64(r.row))
-			continue
-		case opBinaryRow:
-			dst = appendLong(dst, int64(r.row))
-			continue
-		case opCells:
-			dst, err = p.appendCells(dst, o, r)
-		case opBinaryCells:
+		if o.kind == opBinaryCells {
 			dst, err = p.appendBinaryCells(dst, o, r)
-		case opJava:
-			dst, err = appendJavaStruct(dst, o.shape, r)
-		case opSlot:
-			dst, err = p.dialect.appendTree(dst, o.typ, &r.slots[o.slot])
+		} else {
+			dst, err = p.appendOther(dst, o, r)
 		}
 		if err != nil {
 			return dst, err
 		}
+	}
+	return dst, nil
+}
+
+// appendOther appends what is neither a segment nor cells in Avro.
+func (p *program) appendOther(dst []byte, o *op, r *run) ([]byte, error) {
+	switch o.kind {
+	case opRow:
+		return schema.AppendInt(dst, int64(r.row)), nil
+	case opBinaryRow:
+		return appendLong(dst, int64(r.row)), nil
+	case opCells:
+		return p.appendCells(dst, o, r)
+	case opJava:
+		return appendJavaStruct(dst, o.shape, r)
+	case opSlot:
+		return p.dialect.appendTree(dst, o.typ, &r.slots[o.slot])
 	}
 	return dst, nil
 }

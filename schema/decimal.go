@@ -107,28 +107,50 @@ func appendInt64(n int64, scratch *Scratch) []byte {
 // SmallDecimal is the unscaled value of a DECIMAL of at most nine digits on each side of the point, the usual ones. ok is
 // false for NULL and damaged cells.
 func SmallDecimal(cell []byte, whole, fraction int) (n int64, ok bool) {
-	size := groupSize[whole] + groupSize[fraction]
-	if len(cell) != size || size == 0 {
-		return 0, false
-	}
-	var v uint64
-	if size >= 4 { // the first four bytes and the last four, which may be the same in part
-		v = uint64(binary.BigEndian.Uint32(cell))<<(8*(size-4)) | uint64(binary.BigEndian.Uint32(cell[size-4:size]))
-	} else {
-		for _, c := range cell {
-			v = v<<8 | uint64(c)
+	d := NewSmallDecimals(whole, fraction)
+	v, ok := d.Word(cell)
+	if !ok {
+		if len(cell) != int(d.size) || len(cell) == 0 {
+			return 0, false
+		}
+		for i, c := range cell {
+			v |= uint64(c) << (56 - 8*i)
 		}
 	}
-	all := uint64(1)<<(8*size) - 1
-	mask := uint64(int64(int8(^cell[0])) >> 7) // all ones for a negative value
-	v ^= mask&all ^ (all>>1 + 1)
-	split := 8 * groupSize[fraction]
-	a, b := v>>split, v&(1<<split-1)
-	if a >= uint64(pow10[whole]) || b >= uint64(pow10[fraction]) {
-		return 0, false
+	return d.Unscaled(v)
+}
+
+// SmallDecimals is [SmallDecimal] in two steps for the cells of one column.
+type SmallDecimals struct {
+	shift, split uint8  // bits of a word: those that a cell does not have, and those behind the point
+	size         uint8  // of a cell
+	limit, unit  uint32 // what the numbers before and after the point are below
+}
+
+// NewSmallDecimals are decimals of so many digits on each side of the point, at most nine.
+func NewSmallDecimals(whole, fraction int) SmallDecimals {
+	size := groupSize[whole] + groupSize[fraction]
+	return SmallDecimals{
+		size: uint8(size), shift: uint8(64 - 8*size), split: uint8(8 * groupSize[fraction]), limit: pow10[whole], unit: pow10[fraction],
 	}
-	n = int64(a*uint64(pow10[fraction]) + b)
-	return (n ^ int64(mask)) - int64(mask), true
+}
+
+// Word is a cell's bytes from the highest of a word on. ok is false for NULL, cells of less than four bytes and damaged ones.
+func (d *SmallDecimals) Word(cell []byte) (v uint64, ok bool) {
+	if n := len(cell); n >= 4 && n == int(d.size) { // the first four bytes and the last four, which may be the same in part
+		return uint64(binary.BigEndian.Uint32(cell))<<32 | uint64(binary.BigEndian.Uint32(cell[n-4:]))<<(d.shift&63), true
+	}
+	return 0, false
+}
+
+// Unscaled is the unscaled value of a cell whose [SmallDecimals.Word] is v. ok is false for damaged ones.
+func (d *SmallDecimals) Unscaled(v uint64) (n int64, ok bool) {
+	negative := ^(int64(v) >> 63) // all ones for a negative value
+	v = (v ^ uint64(negative) ^ 1<<63) >> (d.shift & 63)
+	a := v >> (d.split & 63)
+	b := v - a<<(d.split&63)
+	n = int64(a*uint64(d.unit) + b)
+	return (n ^ negative) - negative, a < uint64(d.limit) && b < uint64(d.unit)
 }
 
 // unscaledDecimal decodes a DECIMAL to its unscaled value in two's complement, big-endian, as short as can be: what

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 )
 
@@ -64,7 +63,7 @@ func AppendQuotedJSON(dst, cell []byte) (text []byte, ok bool) {
 	p := jsonPrinter{budget: len(cell), quoted: true}
 	var err error
 	if text = append(dst, '"'); len(cell) > 0 && cell[0] == jsonbSmallObject {
-		text, err = p.quotedObject(text, cell[1:], 1)
+		text, err = p.smallObject(text, cell[1:], 1)
 	} else {
 		text, err = p.document(text, cell)
 	}
@@ -97,7 +96,7 @@ func (p *jsonPrinter) value(out []byte, kind byte, data []byte, at, depth int) (
 			return out, errJSONDeep
 		}
 		if kind == jsonbSmallObject && p.quoted {
-			return p.quotedObject(out, data[at:], depth)
+			return p.smallObject(out, data[at:], depth)
 		}
 		return p.container(out, kind, data[at:], depth)
 	case jsonbString:
@@ -232,86 +231,6 @@ func (p *jsonPrinter) container(out []byte, kind byte, data []byte, depth int) (
 		}
 	}
 	return append(out, shut), nil
-}
-
-// quotedObject is container for small objects inside a string, the usual ones: it knows the widths, and writes short
-// keys and values itself.
-func (p *jsonPrinter) quotedObject(out, data []byte, depth int) ([]byte, error) {
-	if len(data) < 4 {
-		return out, errJSONShort
-	}
-	count, size := int(binary.LittleEndian.Uint16(data)), int(binary.LittleEndian.Uint16(data[2:]))
-	values := 4 + 4*count
-	head := values + 3*count
-	if size > len(data) || head > size {
-		return out, errJSONShort
-	}
-	if err := p.spend(head); err != nil {
-		return out, err
-	}
-	if count == 0 {
-		return append(out, "{}"...), nil
-	}
-	data = data[:size]
-	out = append(out, '{')
-	for i := range count {
-		var err error
-		key := binary.LittleEndian.Uint32(data[4+4*i : 8+4*i])
-		at, n := int(key&0xffff), int(key>>16)
-		if at+n > size {
-			return out, errJSONShort
-		}
-		if w, ok := plainWord(data, at+n, n); ok {
-			p.budget -= n // is looked at in the end: short strings are no more than the entries, paid above
-			m := len(out)
-			if cap(out)-m < 16 {
-				out = slices.Grow(out, 16)
-			}
-			b := out[m : m+16]
-			binary.LittleEndian.PutUint16(b, '\\'|'"'<<8)
-			binary.LittleEndian.PutUint64(b[2:], w)
-			binary.LittleEndian.PutUint32(b[2+n:6+n], '\\'|'"'<<8|':'<<16)
-			out = out[:m+5+n]
-		} else {
-			if out, err = p.string(out, data, at, n); err != nil {
-				return out, err
-			}
-			out = append(out, ':')
-		}
-		entry := (*[3]byte)(data[values+3*i : values+3*i+3])
-		kind, value := entry[0], binary.LittleEndian.Uint16(entry[1:])
-		switch at := int(value); kind {
-		case jsonbInt16:
-			out = AppendInt(out, int64(int16(value)))
-		case jsonbUint16:
-			out = AppendInt(out, int64(value))
-		case jsonbLiteral:
-			out, err = appendJSONScalar(out, kind, entry[1:])
-		case jsonbString:
-			if at+1 < size && at+1+int(data[at]) <= size && data[at] < 0x80 {
-				n := int(data[at])
-				if w, ok := plainWord(data, at+1+n, n); ok {
-					p.budget -= n
-					out = p.word(out, w, n)
-				} else {
-					out, err = p.string(out, data, at+1, n)
-				}
-				break
-			}
-			fallthrough
-		default:
-			if at >= size {
-				return out, errJSONShort
-			}
-			out, err = p.value(out, kind, data, at, depth+1)
-		}
-		if err != nil {
-			return out, err
-		}
-		out = append(out, ',')
-	}
-	out[len(out)-1] = '}'
-	return out, p.spend(0)
 }
 
 // jsonInline says whether a value stands in its entry instead of at an offset.

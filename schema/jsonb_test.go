@@ -1,9 +1,11 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -114,7 +116,77 @@ func FuzzJSON(f *testing.F) {
 			t.Fatalf("%x gave %s", doc, out)
 		}
 		checkQuoted(t, doc, string(out), err)
+		checkPlain(t, doc, string(out), err)
 	})
+}
+
+// checkPlain compares the text that AppendJSON makes of a document with the one that the decoder makes, with room and without.
+func checkPlain(t *testing.T, doc []byte, text string, err error) {
+	t.Helper()
+	const before = "before"
+	for _, room := range []int{0, 50, 1000} {
+		got, ok := AppendJSON(append(make([]byte, 0, len(before)+room), before...), doc)
+		want := before
+		if ok {
+			want += text
+		}
+		if ok != (err == nil) || string(got) != want {
+			t.Fatalf("%x: got %s, %v, want %s, error %v", doc, got, ok, want, err)
+		}
+	}
+}
+
+// TestSmallObjects has objects whose members are of the usual kinds and others, in any order.
+func TestSmallObjects(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	lengths := []int{0, 1, 2, 7, 8, 9, 30}
+	for range 3000 {
+		count := random.IntN(7)
+		head := 4 + 7*count
+		doc := make([]byte, 1+head)
+		add := func(s string) int {
+			doc = append(doc, s...)
+			return len(doc) - 1 - len(s)
+		}
+		name := func() string {
+			s := bytes.Repeat([]byte("k"), lengths[random.IntN(len(lengths))])
+			if len(s) > 0 && random.IntN(9) == 0 {
+				s[random.IntN(len(s))] = "\"\\\n\x7f\xff"[random.IntN(5)]
+			}
+			return string(s)
+		}
+		for i := range count {
+			s := name()
+			at := add(s)
+			binary.LittleEndian.PutUint16(doc[5+4*i:], uint16(at))
+			binary.LittleEndian.PutUint16(doc[7+4*i:], uint16(len(s)))
+		}
+		for i := range count {
+			entry := doc[5+4*count+3*i:]
+			value := random.IntN(1<<16) >> random.IntN(16)
+			switch random.IntN(6) {
+			case 0:
+				entry[0], value = jsonbLiteral, random.IntN(40)/13
+			case 1:
+				entry[0] = jsonbUint16
+			case 2:
+				entry[0] = jsonbInt16
+			case 3:
+				entry[0], value = jsonbInt16, 1<<16-1-value
+			case 4:
+				s := name()
+				entry[0], value = jsonbString, add(string(rune(len(s)))+s)
+			default:
+				entry[0], value = jsonbDouble, add("\x00\x00\x00\x00\x00\x00\xf0\x3f")
+			}
+			binary.LittleEndian.PutUint16(doc[5+4*count+3*i+1:], uint16(value))
+		}
+		binary.LittleEndian.PutUint16(doc[1:], uint16(count))
+		binary.LittleEndian.PutUint16(doc[3:], uint16(len(doc)-1))
+		text, err := appendJSON(nil, doc)
+		checkQuoted(t, doc, string(text), err)
+		checkPlain(t, doc, string(text), err)
+	}
 }
 
 // checkQuoted compares the text that AppendQuotedJSON makes of a document with the one that the decoder makes.

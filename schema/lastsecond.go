@@ -125,3 +125,9 @@ func (l *LastSecond) timestamp(second uint32) {
 	}
 	l.second = uint64(second)
 }
+
+// Timestamp is the text of a [LayoutTimestamp] cell of the last second, 20 bytes in little-endian words. For all other cells
+// ok is false.
+func (l *LastSecond) Timestamp(cell []byte) (text *[3]uint64, ok bool) {
+	return &l.text, len(cell) == 4 && uint64(binary.BigEndian.Uint32(cell)) == l.second && l.second != 0
+}
