@@ -8,6 +8,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -20,13 +21,19 @@ import (
 // SSLMode says whether a connection is encrypted, with Debezium's names for database.ssl.mode.
 type SSLMode string
 
-// The modes of database.ssl.mode. None of them verifies the server's certificate, so none stops somebody who can
-// change what is on the wire.
+// The modes of database.ssl.mode. The first three do not find out who the server is, so they do not stop somebody who can
+// change what is on the wire, unless [Config.TLS] gives authorities: then its certificate must be from one of them in the
+// second and third, too, as with Debezium's binlog connection.
 const (
-	SSLDisabled  SSLMode = "disabled"  // never encrypt
-	SSLPreferred SSLMode = "preferred" // encrypt when the server offers it
-	SSLRequired  SSLMode = "required"  // refuse a server that does not offer it
+	SSLDisabled       SSLMode = "disabled"        // never encrypt
+	SSLPreferred      SSLMode = "preferred"       // encrypt when the server offers it
+	SSLRequired       SSLMode = "required"        // refuse a server that does not offer it
+	SSLVerifyCA       SSLMode = "verify_ca"       // and one whose certificate is from no trusted authority
+	SSLVerifyIdentity SSLMode = "verify_identity" // and one whose certificate is not for Config.Host
 )
+
+// verifies says whether the mode finds out who the server is.
+func (m SSLMode) verifies() bool { return m == SSLVerifyCA || m == SSLVerifyIdentity }
 
 // Defaults of [Config].
 const (
@@ -41,7 +48,23 @@ type Config struct {
 	User     string
 	Password string // never part of an error or a log line
 
+	// ReadPassword gives the password anew for each login, so that one that was replaced counts; it may block as a read of a
+	// file does. Nil, and when it fails: Password.
+	ReadPassword func() (string, error)
+
 	SSLMode SSLMode // "": preferred
+
+	// TLS gives RootCAs, the trusted authorities (nil: the system's), and Certificates, the client's own, anew for each
+	// connection, so that renewed files count; it may block as a read of files does. Nil: neither.
+	TLS func() (*tls.Config, error)
+
+	// CleartextPassword permits sending the password itself to a server that TLS shows to be the right one: SSLMode must be
+	// verify_ca or verify_identity. Logins by LDAP, PAM and AWS IAM need it.
+	CleartextPassword bool
+
+	// PublicKeyFile is the server's public key in PEM (driver.serverRSAPublicKeyFile), under which the password may be sent
+	// over a plain connection: only who has the private key can read it.
+	PublicKeyFile string
 
 	// AllowPublicKeyRetrieval permits sending the password encrypted with a key that the server presents, when the
 	// connection itself is not encrypted (driver.allowPublicKeyRetrieval). Whoever can change what is on the wire can
@@ -86,9 +109,12 @@ func (c *Config) validate() error {
 	switch c.SSLMode {
 	case "":
 		c.SSLMode = SSLPreferred
-	case SSLDisabled, SSLPreferred, SSLRequired:
+	case SSLDisabled, SSLPreferred, SSLRequired, SSLVerifyCA, SSLVerifyIdentity:
 	default:
-		faults = append(faults, fmt.Errorf("database.ssl.mode is %q, allowed are disabled, preferred, required", c.SSLMode))
+		faults = append(faults, fmt.Errorf("database.ssl.mode is %q, allowed are disabled, preferred, required, verify_ca, verify_identity", c.SSLMode))
+	}
+	if c.CleartextPassword && !c.SSLMode.verifies() {
+		faults = append(faults, fmt.Errorf("database.cleartext.password=true needs database.ssl.mode=verify_identity or verify_ca: with %s the password could go to anybody", c.SSLMode))
 	}
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = DefaultConnectTimeout

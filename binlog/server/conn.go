@@ -46,9 +46,10 @@ type Conn struct {
 // session is one logged-in connection.
 type session struct {
 	*client.Conn
-	wire *wire
-	name string // of the server, in error texts
-	used time.Time
+	wire  *wire
+	guard *guard
+	name  string // of the server, in error texts
+	used  time.Time
 }
 
 // Connect logs in and returns a connection. The error tells a server that cannot be reached ([Transient]) from one
@@ -108,7 +109,7 @@ func (c *Conn) login(ctx context.Context, asks bool) (*session, error) {
 		}
 		return nil, networkFault(c.name()+" cannot be reached", err)
 	}
-	w := &wire{Conn: nc, inspect: true, allowKey: cfg.AllowPublicKeyRetrieval}
+	w := &wire{Conn: nc}
 	deadline, _ := ctx.Deadline()
 	nc.SetDeadline(deadline)
 	stop := context.AfterFunc(ctx, func() { nc.Close() })
@@ -136,28 +137,33 @@ func (c *Conn) handshake(ctx context.Context, w *wire, asks bool) (sess *session
 	if err := w.greeting(); err != nil {
 		return nil, err
 	}
-	encrypt := c.cfg.SSLMode == SSLRequired || c.cfg.SSLMode == SSLPreferred && w.offersTLS
-	options := []client.Option{func(cc *client.Conn) error {
-		cc.SetAttributes(map[string]string{"program_name": "tidemark"})
-		if encrypt {
-			// Certificates are not verified in these modes, as in Debezium's.
-			cc.SetTLSConfig(&tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12, ServerName: c.cfg.Host})
-		}
-		return nil
-	}}
+	encrypt := c.cfg.SSLMode != SSLDisabled && (c.cfg.SSLMode != SSLPreferred || w.offersTLS)
 	if encrypt && !w.offersTLS && !w.refused {
-		return nil, faultf(ErrAccess, "the server offers no TLS, which database.ssl.mode=required asks for; "+
-			"give the server a certificate (mysqld makes its own unless started with --auto-generate-certs=OFF or --tls-version=''), or use database.ssl.mode=preferred")
+		return nil, faultf(ErrAccess, "the server offers no TLS, which database.ssl.mode=%s asks for; "+
+			"give the server a certificate (mysqld makes its own unless started with --auto-generate-certs=OFF or --tls-version=''), or use database.ssl.mode=preferred", c.cfg.SSLMode)
 	}
-	w.inspect = !encrypt
-	given := func(context.Context, string, string) (net.Conn, error) { return w, nil }
-	cc, err := client.ConnectWithDialer(ctx, "tcp", c.cfg.address(), c.cfg.User, c.cfg.Password, "", given, options...)
+	var secure *tls.Config
+	if encrypt {
+		if secure, err = c.cfg.tls(); err != nil {
+			return nil, err
+		}
+	}
+	g, err := newGuard(ctx, w, &c.cfg, secure)
 	if err != nil {
 		return nil, err
 	}
-	w.inspect = false
+	options := []client.Option{func(cc *client.Conn) error {
+		cc.SetAttributes(map[string]string{"program_name": "tidemark"})
+		return nil
+	}}
+	given := func(context.Context, string, string) (net.Conn, error) { return g, nil }
+	cc, err := client.ConnectWithDialer(ctx, g.network(), c.cfg.address(), c.cfg.User, c.cfg.password(), "", given, options...)
+	if err != nil {
+		return nil, err
+	}
+	g.done()
 	c.maria.Store(isMariaDB(cc.GetServerVersion()))
-	sess = &session{Conn: cc, wire: w, name: c.name(), used: time.Now()}
+	sess = &session{Conn: cc, wire: w, guard: g, name: c.name(), used: time.Now()}
 	if asks {
 		for _, sql := range c.cfg.InitialStatements {
 			if _, err := sess.Execute(sql); isServerError(err) {
@@ -201,6 +207,9 @@ func (c *Conn) loginError(ctx context.Context, w *wire, err error) error {
 	switch my.Code {
 	case 1045, 1698:
 		text += " (check database.user and database.password; a new password: ALTER USER '" + c.cfg.User + "'@'%' IDENTIFIED BY '…')"
+		if w.anonymous {
+			text += "; an account that REQUIREs X509 needs the client's certificate in database.ssl.keystore"
+		}
 	case 1130:
 		text += " (no user of this server may come from this host: CREATE USER '" + c.cfg.User + "'@'%' IDENTIFIED BY '…')"
 	case 1129:

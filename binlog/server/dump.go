@@ -99,7 +99,7 @@ func (c *Conn) dump(ctx context.Context, sess *session, req DumpRequest) (*Strea
 	}
 	// From here on the client library reads nothing any more: its buffer is empty, because the server sends nothing
 	// unasked, and the stream reads below it.
-	s := newStream(sess.Conn.Conn.Conn, sess.wire, c.cfg, c.name(), req, checksum)
+	s := newStream(sess.guard.Conn, sess.wire, c.cfg, c.name(), req, checksum)
 	if s.conn != s.wire {
 		s.readsAhead(sess.wire)
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -32,6 +33,8 @@ var (
 	ErrAccess = errors.New("access denied")
 	// ErrInsecure: going on would have given the password to whoever listens.
 	ErrInsecure = errors.New("insecure login refused")
+	// ErrCertificate: TLS: the server's certificate, or what it says of ours.
+	ErrCertificate = errors.New("certificate refused")
 	// ErrSetup: the server's settings do not let a replica see whole rows.
 	ErrSetup = errors.New("server not set up for change data capture")
 	// ErrCorrupt: bytes of the stream that cannot be right (checksum, lengths, order).
@@ -80,7 +83,7 @@ func Transient(err error) bool {
 		return false
 	}
 	for _, kind := range []error{
-		ErrPurged, ErrOtherServer, ErrServerIDInUse, ErrReplaced, ErrNoTable, ErrAccess, ErrInsecure, ErrSetup, ErrCorrupt,
+		ErrPurged, ErrOtherServer, ErrServerIDInUse, ErrReplaced, ErrNoTable, ErrAccess, ErrInsecure, ErrCertificate, ErrSetup, ErrCorrupt,
 		context.Canceled,
 	} {
 		if errors.Is(err, kind) {
@@ -203,6 +206,31 @@ func dumpError(e *mysql.MyError, origin Origin) (advice string, kind error) {
 		return "no whole event is at that position of the server's file; look with mysqlbinlog --verify-binlog-checksum", ErrCorrupt
 	}
 	return "", nil
+}
+
+// WrongPassword reports whether the server refused the login for user or password, and not, as [ErrAccess] says as well, since the
+// account is locked, has an expired password or lacks a privilege.
+func WrongPassword(err error) bool {
+	c := code(err)
+	return isKind(err, ErrAccess) && (c == 1045 || c == 1698)
+}
+
+// mostMessage is more than the text of an error of a server has.
+const mostMessage = 4 << 10
+
+// serverError reads a packet with an error of the server.
+func serverError(payload []byte) *mysql.MyError {
+	my := &mysql.MyError{}
+	if len(payload) < 3 {
+		return my
+	}
+	my.Code = binary.LittleEndian.Uint16(payload[1:])
+	rest := payload[3:]
+	if len(rest) >= 6 && rest[0] == '#' {
+		my.State, rest = string(rest[1:6]), rest[6:]
+	}
+	my.Message = strings.ToValidUTF8(string(rest[:min(len(rest), mostMessage)]), "")
+	return my
 }
 
 // code returns the server's error number, 0 when err is not from the server.

@@ -219,8 +219,8 @@ func TestLoginTimeout(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	_, err := Connect(t.Context(), Config{Port: 70000, SSLMode: "verify_ca", ConnectTimeout: -1, Heartbeat: time.Microsecond, Password: "s3cr3t"})
-	for _, want := range []string{"database.hostname", "database.port is 70000", `database.ssl.mode is "verify_ca"`, "connect timeout", "heartbeat"} {
+	_, err := Connect(t.Context(), Config{Port: 70000, SSLMode: "verified", CleartextPassword: true, ConnectTimeout: -1, Heartbeat: time.Microsecond, Password: "s3cr3t"})
+	for _, want := range []string{"database.hostname", "database.port is 70000", `database.ssl.mode is "verified"`, "database.cleartext.password=true needs database.ssl.mode=verify_identity", "connect timeout", "heartbeat"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in: %v", want, err)
 		}

@@ -468,15 +468,7 @@ func (s *Stream) corrupt(format string, args ...any) error {
 
 // serverError puts the server's last word into an error.
 func (s *Stream) serverError(payload []byte) error {
-	my := &mysql.MyError{}
-	if len(payload) >= 3 {
-		my.Code = binary.LittleEndian.Uint16(payload[1:])
-		rest := payload[3:]
-		if len(rest) >= 6 && rest[0] == '#' {
-			my.State, rest = string(rest[1:6]), rest[6:]
-		}
-		my.Message = string(rest)
-	}
+	my := serverError(payload)
 	advice, kind := dumpError(my, s.origin)
 	text := fmt.Sprintf("%s ended the binlog stream after %s", s.name, s.where())
 	if advice != "" {

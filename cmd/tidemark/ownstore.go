@@ -23,7 +23,7 @@ type ownStore struct {
 
 func openOwnStore(ctx context.Context, c *config.Connector, w *config.Worker, worker offset.Store, log *zap.Logger) (*ownStore, error) {
 	cfg := kafka.TopicStoreConfig{
-		ClientConfig: kafka.ClientConfig{Properties: c.Producer, ClientID: c.Name + "-offsets", Log: log},
+		ClientConfig: kafka.ClientConfig{Properties: c.Producer, Reread: c.ProducerReread, ClientID: c.Name + "-offsets", Log: log},
 		Topic:        c.OffsetsTopic, Partitions: -1, ReplicationFactor: -1,
 	}
 	if w.OffsetTopic != nil {

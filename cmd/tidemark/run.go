@@ -156,7 +156,7 @@ func openDefinitions(ctx context.Context, w *config.Worker, log *zap.Logger) (sc
 
 func topicStore(w *config.Worker, log *zap.Logger) kafka.TopicStoreConfig {
 	return kafka.TopicStoreConfig{
-		ClientConfig:      kafka.ClientConfig{Properties: w.Client, ClientID: "tidemark-offsets", Log: log},
+		ClientConfig:      kafka.ClientConfig{Properties: w.Client, Reread: w.ClientReread, ClientID: "tidemark-offsets", Log: log},
 		Topic:             w.OffsetTopic.Name,
 		Partitions:        w.OffsetTopic.Partitions,
 		ReplicationFactor: w.OffsetTopic.ReplicationFactor,
@@ -216,16 +216,18 @@ func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, st
 	}
 	beat := newBeat(c, log)
 	defer beat.close()
+	renew := renewals{c: c}
 	p := pipeline.Pipeline{
 		Open: func(ctx context.Context, stored offset.Offset) (binlog.Source, error) {
 			from, err := begin(c, stored)
 			if err != nil {
 				return nil, err
 			}
-			return s.open(ctx, from)
+			source, err := s.open(ctx, from)
+			return source, renew.opened(err)
 		},
 		Deliver:       func(ctx context.Context) (emitter.Delivery, error) { return newDelivery(ctx, c, records, log) },
-		Transient:     transient,
+		Transient:     renew.transient,
 		SchemaChange:  s.changed,
 		Schema:        regs.resolve,
 		Emitter:       em,

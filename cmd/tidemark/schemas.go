@@ -37,8 +37,8 @@ func openSchemas(c *config.Connector, store schema.Store, em *emitter.Emitter, r
 	switch h := &c.History; {
 	case h.Topic != "":
 		topic, err := kafka.OpenHistory(kafka.HistoryConfig{
-			ClientConfig: kafka.ClientConfig{Properties: h.Producer, ClientID: c.Name + "-schemahistory", Log: log},
-			Consumer:     h.Consumer, Topic: h.Topic, Server: c.Prefix,
+			ClientConfig: kafka.ClientConfig{Properties: h.Producer, Reread: h.ProducerReread, ClientID: c.Name + "-schemahistory", Log: log},
+			Consumer:     h.Consumer, ConsumerReread: h.ConsumerReread, Topic: h.Topic, Server: c.Prefix,
 		})
 		if err != nil {
 			return nil, err

@@ -31,6 +31,11 @@ type ClientConfig struct {
 	// are not to be logged. [CheckProperties] tells what has no effect.
 	Properties map[string]string
 
+	// Reread gives the properties anew; what they say about security counts for the next connection and login. It may block
+	// as reading a file does, and is called from several goroutines, one at a time. Nil: Properties stay, and only the files
+	// that they name are read again.
+	Reread func() (map[string]string, error)
+
 	// ClientID is the client's name when Properties has no client.id; empty: tidemark.
 	ClientID string
 
@@ -69,14 +74,15 @@ func newClient(cfg ClientConfig, more ...kgo.Opt) (*Client, error) {
 	if id == "" {
 		id = "tidemark"
 	}
-	dial := s.dialer(cfg.Dial)
+	renew := newRenewal(cfg, &s, log)
+	dial := s.dialer(cfg.Dial, renew.tls)
 	connection := []kgo.Opt{
 		kgo.ClientID(id),
 		kgo.SoftwareNameAndVersion(softwareName, softwareVersion),
-		kgo.WithHooks(newReachability(log, s.user)),
+		kgo.WithHooks(newReachability(log, s.user, renew.saw)),
 	}
-	if s.security.sasl != nil {
-		connection = append(connection, kgo.SASL(s.security.sasl))
+	if login := renew.mechanism(); login != nil {
+		connection = append(connection, kgo.SASL(login))
 	}
 	opts := append(connection[:len(connection):len(connection)],
 		kgo.SeedBrokers(s.servers...),
@@ -113,7 +119,7 @@ func newClient(cfg ClientConfig, more ...kgo.Opt) (*Client, error) {
 	return &Client{
 		inner: kclient.Client{
 			Kgo: cl, ID: id, MaxRecordBytes: s.maxRequest, BufferBytes: s.bufferBytes, Compressor: compressor, Linger: s.linger,
-			Timeout: s.produce, Idle: s.idle, MetadataAge: s.metadataAge, Transient: Transient, Connect: connector(cl, dial, connection),
+			Timeout: s.produce, Idle: s.idle, MetadataAge: s.metadataAge, Transient: renew.transient, Connect: connector(cl, dial, connection),
 			Misbehaves: func(address string, err error) {
 				log.Warn("Kafka broker answers wrongly or not at all; trying again over a new connection",
 					zap.String("broker", address), zap.String("reason", err.Error()))

@@ -1,6 +1,9 @@
 package kafka
 
-import "errors"
+import (
+	"errors"
+	"strings"
+)
 
 // consumerRules is the table of all properties of Java's consumer 4.3 (schema.history.internal.consumer.*): how to connect
 // is honoured, the rest tunes a consumer group, which there is not.
@@ -53,7 +56,7 @@ func connecting(properties map[string]string) map[string]string {
 	for name, value := range properties {
 		of, known := ruleOf(consumer, name)
 		_, both := ruleOf(producer, name)
-		if known && both && of.use == honoured {
+		if known && both && of.use == honoured || strings.HasPrefix(name, "sasl.") {
 			out[name] = value
 		}
 	}

@@ -29,6 +29,8 @@ type HistoryConfig struct {
 	// Consumer is for reading: schema.history.internal.consumer.*, with bootstrap.servers as well. [CheckConsumerProperties]
 	// tells what has no effect. Nil: Properties, as far as they say how to connect.
 	Consumer map[string]string
+	// ConsumerReread gives Consumer anew, as Reread gives Properties.
+	ConsumerReread func() (map[string]string, error)
 
 	Topic  string // schema.history.internal.kafka.topic; required
 	Server string // topic.prefix: the records of other servers in the topic are not this connector's
@@ -99,7 +101,13 @@ func (h *History) Read(ctx context.Context) (entries []schema.HistoryEntry, foun
 		return nil, false, h.fail(err)
 	}
 	cfg := h.cfg.ClientConfig
-	cfg.Properties = h.cfg.Consumer
+	cfg.Properties, cfg.Reread = h.cfg.Consumer, nil
+	if again := h.cfg.ConsumerReread; again != nil {
+		cfg.Reread = func() (map[string]string, error) {
+			properties, err := again()
+			return connecting(properties), err
+		}
+	}
 	others := 0
 	err = readAll(ctx, cfg, h.cfg.Topic, spans, func(r *kgo.Record) error {
 		if len(bytes.TrimSpace(r.Value)) == 0 {

@@ -35,7 +35,9 @@ func rules() map[string]rule {
 		kerberos = "it belongs to a mechanism that is not in use"
 		metrics  = "it belongs to Java's metrics"
 		javaCode = "it names Java code, which cannot run here"
-		security = "it would change how the connection is secured and is not supported"
+		oldTLS   = "versions of TLS before 1.2 are not safe; ssl.enabled.protocols chooses between TLSv1.2 and TLSv1.3"
+
+		oauthHandler = "org.apache.kafka.common.security.oauthbearer."
 	)
 	table := map[string]rule{
 		"acks":                                     {"all|-1", refused, "an offset may only be stored when all in-sync replicas have the records (acks=all)"},
@@ -78,9 +80,9 @@ func rules() map[string]rule {
 		"retries":                                  {"2147483647", noEffect, "records are tried until they are written"},
 		"retry.backoff.max.ms":                     {"1000", noEffect, threads},
 		"retry.backoff.ms":                         {"100", noEffect, threads},
-		"sasl.client.callback.handler.class":       {"null", refused, javaCode},
+		"sasl.client.callback.handler.class":       {"null|software.amazon.msk.auth.iam.IAMClientCallbackHandler", refused, javaCode},
 		"sasl.jaas.config":                         {"", honoured, ""},
-		"sasl.login.callback.handler.class":        {"null", refused, javaCode},
+		"sasl.login.callback.handler.class":        {"null|" + oauthHandler + "OAuthBearerLoginCallbackHandler|" + oauthHandler + "secured.OAuthBearerLoginCallbackHandler|" + oauthHandler + unsecured, refused, javaCode},
 		"sasl.login.class":                         {"null", refused, javaCode},
 		"sasl.mechanism":                           {"", honoured, ""},
 		"security.protocol":                        {"", honoured, ""},
@@ -88,7 +90,7 @@ func rules() map[string]rule {
 		"send.buffer.bytes":                        {"131072|-1", noEffect, threads},
 		"socket.connection.setup.timeout.max.ms":   {"30000", noEffect, threads},
 		"socket.connection.setup.timeout.ms":       {"", honoured, ""},
-		"ssl.cipher.suites":                        {"null", refused, security},
+		"ssl.cipher.suites":                        {"", honoured, ""},
 		"ssl.enabled.protocols":                    {"", honoured, ""},
 		"ssl.endpoint.identification.algorithm":    {"", honoured, ""},
 		"ssl.engine.factory.class":                 {"null", refused, javaCode},
@@ -99,7 +101,7 @@ func rules() map[string]rule {
 		"ssl.keystore.location":                    {"", honoured, ""},
 		"ssl.keystore.password":                    {"", honoured, ""},
 		"ssl.keystore.type":                        {"", honoured, ""},
-		"ssl.protocol":                             {"TLSv1.3|TLSv1.2|TLS", refused, security},
+		"ssl.protocol":                             {"TLSv1.3|TLSv1.2|TLS", refused, oldTLS},
 		"ssl.provider":                             {"null", refused, javaCode},
 		"ssl.secure.random.implementation":         {"null", noEffect, javaCode},
 		"ssl.trustmanager.algorithm":               {"PKIX|SunX509", noEffect, javaCode},
@@ -174,16 +176,21 @@ func readProperties(properties map[string]string) (settings, []string, error) {
 
 type propertyReader struct {
 	properties map[string]string
+	tokens     *tokenCache // what logins have fetched before; nil: nothing
+	aws        *awsChain
 	warnings   []string
 	errs       []error
 }
 
+// propertyIntro begins every fault and warning.
+const propertyIntro = "Kafka client property "
+
 func (r *propertyReader) fail(format string, args ...any) {
-	r.errs = append(r.errs, fmt.Errorf("Kafka client property "+format, args...))
+	r.errs = append(r.errs, fmt.Errorf(propertyIntro+format, args...))
 }
 
 func (r *propertyReader) warn(format string, args ...any) {
-	r.warnings = append(r.warnings, fmt.Sprintf("Kafka client property "+format, args...))
+	r.warnings = append(r.warnings, fmt.Sprintf(propertyIntro+format, args...))
 }
 
 // check looks at all properties that are not honoured, by name so that the result is always the same.
@@ -193,8 +200,12 @@ func (r *propertyReader) check(table map[string]rule) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
+	tokens := strings.EqualFold(r.text("sasl.mechanism", ""), "OAUTHBEARER")
 	for _, name := range names {
 		rule, known := ruleOf(table, name)
+		if _, own := table[name]; tokens && known && !own {
+			rule = oauthRule(name)
+		}
 		value := strings.TrimSpace(r.properties[name])
 		switch {
 		case !known && (strings.HasPrefix(name, "sasl.") || strings.HasPrefix(name, "ssl.") || strings.HasPrefix(name, "security.")):
@@ -205,7 +216,7 @@ func (r *propertyReader) check(table map[string]rule) {
 		case rule.use == noEffect:
 			r.warn("%s has no effect: %s", name, rule.reason)
 		default:
-			r.fail("%s=%s is refused: %s", name, value, rule.reason)
+			r.fail("%s=%s is refused: %s", name, shown(name, value), rule.reason)
 		}
 	}
 }

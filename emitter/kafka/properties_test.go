@@ -46,11 +46,11 @@ func TestCheckProperties(t *testing.T) {
 		{name: "size", properties: map[string]string{"max.request.size": "-1"}, err: "max.request.size=-1"},
 		{name: "compression", properties: map[string]string{"compression.type": "brotli"}, err: "want none, gzip, snappy, lz4 or zstd"},
 		{name: "protocol", properties: map[string]string{"security.protocol": "TLS"}, err: "want PLAINTEXT, SSL"},
-		{name: "ciphers", properties: map[string]string{"ssl.cipher.suites": "TLS_X"}, err: "ssl.cipher.suites=TLS_X is refused"},
+		{name: "ciphers", properties: map[string]string{"security.protocol": "SSL", "ssl.cipher.suites": "TLS_X"}, err: "names no suite that is safe and known here", warning: "TLS_X"},
 		{name: "unknown security", properties: map[string]string{"ssl.foo": "x"}, err: "seems to be about security"},
 		{name: "mechanism", properties: map[string]string{"security.protocol": "SASL_SSL"}, err: "Java's default is GSSAPI"},
-		{name: "oauth", properties: map[string]string{"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}, err: "sasl.mechanism=OAUTHBEARER is not supported"},
-		{name: "no login", properties: map[string]string{"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, err: "sasl.jaas.config: it is missing"},
+		{name: "oauth", properties: map[string]string{"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}, err: "oauthbearer.OAuthBearerLoginModule required clientId="},
+		{name: "no login", properties: map[string]string{"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, err: "sasl.jaas.config: it is missing; sasl.mechanism=PLAIN wants org.apache.kafka.common.security.plain.PlainLoginModule required username="},
 		{
 			name:       "wrong module",
 			properties: map[string]string{"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.jaas.config": `org.apache.kafka.common.security.scram.ScramLoginModule required username="u" password="p";`},
@@ -248,7 +248,7 @@ func TestTLS(t *testing.T) {
 				host = "broker.test"
 			}
 			local := func(network string) (net.Conn, error) { return net.Dial(network, "127.0.0.1:"+port) }
-			dial := s.dialer(func(_ context.Context, network, _ string) (net.Conn, error) { return local(network) })
+			dial := s.dialer(func(_ context.Context, network, _ string) (net.Conn, error) { return local(network) }, func() *tls.Config { return s.security.tls })
 			conn, err := dial(t.Context(), "tcp", net.JoinHostPort(host, port))
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) || Transient(err) {
@@ -273,10 +273,10 @@ func TestKeyStores(t *testing.T) {
 		properties map[string]string
 		err        string
 	}{
-		"java key store": {map[string]string{"ssl.truststore.location": write(t, "trust.jks", []byte("\xfe\xed\xfe\xed\x00\x00"))}, "Java key stores cannot be read. Convert it: `keytool"},
+		"java key store": {map[string]string{"ssl.truststore.location": write(t, "trust.jks", []byte("\xfe\xed\xfe\xed\x00\x00"))}, "the JKS store is damaged"},
 		"no certificate": {map[string]string{"ssl.truststore.location": write(t, "t.pem", pem.EncodeToMemory(&pem.Block{Type: "X", Bytes: []byte("x")}))}, "holds no certificate"},
 		"encrypted key":  {map[string]string{"ssl.keystore.certificate.chain": string(cert), "ssl.keystore.key": string(pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte("x")}))}, "private key is encrypted"},
-		"no key":         {map[string]string{"ssl.keystore.certificate.chain": string(cert)}, "ssl.keystore.certificate.chain: tls:"},
+		"no key":         {map[string]string{"ssl.keystore.certificate.chain": string(cert)}, "ssl.keystore.certificate.chain: it holds no private key"},
 	} {
 		tt.properties["bootstrap.servers"], tt.properties["security.protocol"] = "x:1", "SSL"
 		if _, err := CheckProperties(tt.properties); err == nil || !strings.Contains(err.Error(), tt.err) {

@@ -34,6 +34,9 @@ func Transient(err error) bool {
 	if aboutTLS(err) {
 		return false
 	}
+	if token, ok := errors.AsType[*tokenError](err); ok {
+		return token.transient
+	}
 	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
 		return lookup.Temporary() || lookup.IsNotFound // a name of a container that is not up yet
 	}
@@ -90,7 +93,13 @@ func explain(err error, user string) string {
 		return fmt.Sprintf("its certificate is not for this name (%v)", host)
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return "its certificate is signed by an authority that is not trusted; name it in ssl.truststore.location (PEM)"
+		return "its certificate is signed by an authority that is not trusted; name it in ssl.truststore.location (JKS, PKCS12 or PEM)"
+	}
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Cert != nil {
+		return fmt.Sprintf("its certificate (%s, valid from %s to %s) is refused: %v", invalid.Cert.Subject, day(invalid.Cert.NotBefore), day(invalid.Cert.NotAfter), invalid)
+	}
+	if token, ok := errors.AsType[*tokenError](err); ok {
+		return token.text
 	}
 	if isTLSAlert(err) {
 		return fmt.Sprintf("it ended the TLS handshake (%v); does it ask for a client certificate (ssl.keystore.location)?", err)
@@ -121,6 +130,8 @@ func explain(err error, user string) string {
 	return err.Error()
 }
 
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
 // words is the text of an error without the full stop at its end.
 func words(err error) string { return strings.TrimRight(err.Error(), ". ") }
 
@@ -132,7 +143,8 @@ func isTimeout(err error) bool {
 // reachability says once for each broker that it cannot be reached, and once that it can again.
 type reachability struct {
 	log  *zap.Logger
-	user string // that authenticates
+	user string      // that authenticates
+	saw  func(error) // is told of each try
 	mu   sync.Mutex
 	down map[string]*outage // by address
 }
@@ -142,8 +154,8 @@ type outage struct {
 	tries int
 }
 
-func newReachability(log *zap.Logger, user string) *reachability {
-	return &reachability{log: log, user: user, down: make(map[string]*outage)}
+func newReachability(log *zap.Logger, user string, saw func(error)) *reachability {
+	return &reachability{log: log, user: user, saw: saw, down: make(map[string]*outage)}
 }
 
 var _ kgo.HookBrokerConnect = (*reachability)(nil)
@@ -151,6 +163,7 @@ var _ kgo.HookBrokerConnect = (*reachability)(nil)
 // OnBrokerConnect is called by the client after every try.
 func (r *reachability) OnBrokerConnect(broker kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
 	address := net.JoinHostPort(broker.Host, strconv.Itoa(int(broker.Port)))
+	r.saw(err)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	o := r.down[address]

@@ -92,6 +92,7 @@ func TestThirdPartiesStayInTheirPackages(t *testing.T) {
 		"github.com/twmb/franz-go":         {"emitter", "it"},
 		"github.com/pingcap/":              {"schema"},
 		"github.com/linkedin/goavro":       {"schema", "emitter", "it"},
+		"software.sslmate.com/":            {"emitter"},
 		"github.com/testcontainers/":       {"it"},
 		"github.com/moby/":                 {"it"},
 		"github.com/spf13/":                {"cmd"},

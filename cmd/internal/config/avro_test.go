@@ -247,9 +247,9 @@ func TestAvroRefused(t *testing.T) {
 		{confluentConverter, "bearer.auth.identity.pool.id=pool-1", `bearer.auth.identity.pool.id: "pool-1" is not built yet`},
 		{confluentConverter, "proxy.host=http://p proxy.port=1", "proxy.host: it must be the name or address of the proxy alone"},
 		{confluentConverter, "http.read.timeout.ms=-1", `http.read.timeout.ms: "-1" is not allowed`},
-		{confluentConverter, "schema.registry.ssl.truststore.location=" + jks + " schema.registry.ssl.truststore.password=s3cret", "schema.registry.ssl.truststore.location: " + jks + " (value.converter.schema.registry.ssl.truststore.type=JKS) is not PEM, and Java key stores cannot be read. Convert it: "},
+		{confluentConverter, "schema.registry.ssl.truststore.location=" + jks + " schema.registry.ssl.truststore.password=s3cret", "schema.registry.ssl.truststore.location: " + jks + ": the JKS store is damaged"},
 		{confluentConverter, "schema.registry.ssl.keystore.location=/nonexistent.pem", "schema.registry.ssl.keystore.location: open /nonexistent.pem: "},
-		{confluentConverter, "schema.registry.ssl.keystore.location=" + cert, "schema.registry.ssl.keystore.location: tls: "},
+		{confluentConverter, "schema.registry.ssl.keystore.location=" + cert, "schema.registry.ssl.keystore.location: " + cert + ": it holds no private key in PEM"},
 		{confluentConverter, "schema.registry.ssl.foo=x", "schema.registry.ssl.foo: is unknown, and it seems to be about security"},
 		{confluentConverter, "schema.registry.ssl.endpoint.identification.algorithm=ldap", `schema.registry.ssl.endpoint.identification.algorithm: "ldap" is not allowed; it must be https`},
 
@@ -277,7 +277,7 @@ func TestAvroRefused(t *testing.T) {
 		{apicurioConverter, "apicurio.auth.username=u", "apicurio.auth.password: missing beside value.converter.apicurio.auth.username"},
 		{apicurioConverter, "apicurio.auth.service.token.endpoint=http://k apicurio.auth.client.secret=s3cret", `apicurio.auth.service.token.endpoint: ******** is not built yet`},
 		{apicurioConverter, "apicurio.auth.service.url=http://k", `apicurio.auth.service.url: "http://k" is not built yet`},
-		{apicurioConverter, a + "request.ssl.truststore.location=" + jks, a + "request.ssl.truststore.location: " + jks + " (value.converter.apicurio.registry.request.ssl.truststore.type=JKS) is not PEM"},
+		{apicurioConverter, a + "request.ssl.truststore.location=" + jks, a + "request.ssl.truststore.location: " + jks + ": the JKS store is damaged"},
 		{apicurioConverter, "apicurio.rest.request.ssl.ca-bundle.location=/nonexistent.pem", "apicurio.rest.request.ssl.ca-bundle.location: open /nonexistent.pem: "},
 	} {
 		t.Run(title(test.class, strings.Fields(test.settings)), func(t *testing.T) {

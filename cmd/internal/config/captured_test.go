@@ -180,7 +180,7 @@ func TestLenient(t *testing.T) {
 			t.Errorf("%s: no warning", name)
 		}
 	}
-	path := write(t, map[string]string{"c.json": connectorJSON("database.ssl.truststore=/t.jks", "database.ssl.truststore.password=x")})[0]
+	path := write(t, map[string]string{"c.json": connectorJSON("driver.trustCertificateKeyStoreUrl=/t.jks", "driver.trustCertificateKeyStorePassword=x")})[0]
 	_, _, err := LoadTail(path, Options{Lenient: true})
 	if got := len(keysOf(err)); got != 2 {
 		t.Errorf("%d of 2 keys that security hangs on are still refused: %v", got, err)

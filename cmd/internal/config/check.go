@@ -75,19 +75,22 @@ func (t *table) find(key string) *Property {
 // checked is a file whose keys and values have been held against the table.
 type checked struct {
 	*file
-	table    *table
-	opts     Options
-	errs     []error
-	warnings []Warning
-	avros    map[string]*Avro // what avro has read, so that several connectors do not repeat a worker's faults
+	table     *table
+	opts      Options
+	errs      []error
+	warnings  []Warning
+	providers *providers
+	raw       map[string]string // values that ask providers, as they are written
+	resolved  []string          // what providers gave
+	avros     map[string]*Avro  // what avro has read, so that several connectors do not repeat a worker's faults
 }
 
 func (c *checked) fail(key, format string, args ...any) {
-	c.errs = append(c.errs, &KeyError{File: c.path, Key: key, Text: fmt.Sprintf(format, args...)})
+	c.errs = append(c.errs, &KeyError{File: c.path, Key: key, Text: c.masked(fmt.Sprintf(format, args...))})
 }
 
 func (c *checked) warn(key, format string, args ...any) {
-	c.warnings = append(c.warnings, Warning{File: c.path, Key: key, Text: fmt.Sprintf(format, args...)})
+	c.warnings = append(c.warnings, Warning{File: c.path, Key: key, Text: c.masked(fmt.Sprintf(format, args...))})
 }
 
 // quietly is said of several keys at once, which are all that stands in the warning's key.
@@ -127,8 +130,8 @@ func (c *checked) refuse(key string, security bool, text string) {
 
 // checkFile holds all keys of a file against the table of its place. Where a value is malformed or not built, it is
 // taken out, so that what reads the values gets the default.
-func checkFile(f *file, where Place, opts Options, providers []string) *checked {
-	c := &checked{file: f, table: tableOf(where), opts: opts}
+func checkFile(f *file, where Place, opts Options, providers *providers) *checked {
+	c := &checked{file: f, table: tableOf(where), opts: opts, providers: providers, raw: map[string]string{}}
 	if where == InConnector && !c.class() {
 		return c // another connector's keys mean nothing here
 	}
@@ -154,10 +157,16 @@ func checkFile(f *file, where Place, opts Options, providers []string) *checked 
 				continue
 			}
 		}
-		if ref := reference(value, providers); ref != "" {
-			c.refuse(key, true, fmt.Sprintf("%s asks for a value from a config provider, which is not built yet. Write the value itself.", ref))
-			delete(f.value, key)
-			continue
+		if providers.refers(value) && !strings.HasPrefix(key, "config.providers") {
+			given, err := providers.resolve(value)
+			if err != nil {
+				delete(f.value, key)
+				c.fail(key, "%v", err)
+				continue
+			}
+			c.raw[key], f.value[key], here.secret = value, given, true
+			c.resolved = append(c.resolved, strings.TrimSpace(given))
+			value = given
 		}
 		if strings.TrimSpace(value) == "" && here.Type != Text && here.Type != Password && here.Type != Patterns && here.Type != List && here.Type != Class {
 			c.fail(key, "it is empty%s", here.expects())
@@ -242,19 +251,6 @@ func (p *Property) refusal(value string) string {
 		text += " Remove the key."
 	}
 	return text
-}
-
-// providerReference is Kafka's own pattern for ${provider:path:key}.
-var providerReference = regexp.MustCompile(`\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}`)
-
-// reference is the first ${provider:…} in a value whose provider is registered or comes with Kafka.
-func reference(value string, providers []string) string {
-	for _, m := range providerReference.FindAllStringSubmatch(value, -1) {
-		if slices.Contains(providers, m[1]) || slices.Contains([]string{"env", "file", "dir"}, m[1]) {
-			return m[0]
-		}
-	}
-	return ""
 }
 
 // renamed holds names that Debezium gave up in version 2; they do nothing in it either.

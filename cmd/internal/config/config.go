@@ -9,6 +9,7 @@
 package config
 
 import (
+	"crypto/tls"
 	"time"
 
 	"github.com/tidemark-cdc/tidemark/schema"
@@ -78,6 +79,8 @@ type Worker struct {
 	// Client holds the worker's own Kafka client settings (bootstrap.servers, security.protocol, sasl.*, ssl.*,
 	// client.id …) by their Java names: for reading and writing the offsets topic.
 	Client map[string]string
+	// ClientReread is Client with what config providers give now; nil when no value asks one. It reads files.
+	ClientReread func() (map[string]string, error)
 }
 
 // OffsetTopic is the compacted topic that offsets are kept in.
@@ -91,11 +94,14 @@ type OffsetTopic struct {
 // SSLMode says whether the connection to MySQL is encrypted.
 type SSLMode string
 
-// The SSL modes that are built.
+// The SSL modes. With authorities to trust (database.ssl.truststore) the certificate must be from one of them in all modes but
+// the first.
 const (
-	SSLDisabled  SSLMode = "disabled"
-	SSLPreferred SSLMode = "preferred" // when the server offers it; no certificate is checked
-	SSLRequired  SSLMode = "required"  // always; no certificate is checked
+	SSLDisabled       SSLMode = "disabled"
+	SSLPreferred      SSLMode = "preferred"       // when the server offers it
+	SSLRequired       SSLMode = "required"        // always
+	SSLVerifyCA       SSLMode = "verify_ca"       // the certificate must be from a trusted authority
+	SSLVerifyIdentity SSLMode = "verify_identity" // and for the server's name
 )
 
 // Connector is one connector's settings.
@@ -114,6 +120,12 @@ type Connector struct {
 	// AllowPublicKeyRetrieval lets the password be sent over a plain connection, encrypted with a key that the server
 	// gives and nobody vouches for.
 	AllowPublicKeyRetrieval bool
+	// ReadPassword gives the password anew, when a config provider has it; else nil. It reads files.
+	ReadPassword func() (string, error)
+	// TLS reads the stores of database.ssl.keystore and .truststore anew: RootCAs and Certificates. Nil: there are none.
+	TLS               func() (*tls.Config, error)
+	CleartextPassword bool   // the password itself may be sent to a server whose certificate is right
+	PublicKeyFile     string // the server's public key; "": not known
 
 	Prefix string  // topic.prefix: logical server name
 	Filter *Filter // which tables are captured
@@ -160,6 +172,8 @@ type Connector struct {
 	// Producer holds the settings of the Kafka client that writes the records, by their Java names: the worker's
 	// producer.* under the connector's producer.override.*, with bootstrap.servers and client.id. Nil without a worker.
 	Producer map[string]string
+	// ProducerReread is Producer with what config providers give now; nil when no value asks one. It reads files.
+	ProducerReread func() (map[string]string, error)
 	// TopicCreation says how missing topics are made; nil leaves it to the broker.
 	TopicCreation *TopicCreation
 	TopicGroups   []TopicGroup // the first that takes a topic counts, before TopicCreation

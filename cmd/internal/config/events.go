@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidemark-cdc/tidemark/emitter/kafka"
 	"github.com/tidemark-cdc/tidemark/schema"
 )
 
@@ -42,6 +43,8 @@ type History struct {
 	File     string            // its file; "" when it is none
 	Producer map[string]string // client settings for writing the topic, by their Java names
 	Consumer map[string]string // client settings for reading it
+	// ProducerReread and ConsumerReread are those with what config providers give now; nil when no value asks one.
+	ProducerReread, ConsumerReread func() (map[string]string, error)
 
 	OnlyTables      bool // store.only.captured.tables.ddl
 	OnlyDatabases   bool // store.only.captured.databases.ddl
@@ -392,6 +395,8 @@ func (c *checked) history() History {
 		for _, m := range []map[string]string{h.Producer, h.Consumer} {
 			m["bootstrap.servers"] = c.text(base + ".kafka.bootstrap.servers")
 		}
+		h.ProducerReread = c.historyClient(h.Producer, base+".producer.", kafka.CheckProperties)
+		h.ConsumerReread = c.historyClient(h.Consumer, base+".consumer.", kafka.CheckConsumerProperties)
 	case strings.HasSuffix(class, ".FileSchemaHistory"):
 		if h.File = c.text(base + ".file.filename"); h.File == "" {
 			c.fail(base+".file.filename", "missing; FileSchemaHistory needs it")

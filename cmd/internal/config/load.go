@@ -53,8 +53,12 @@ func Load(paths []string, opts Options) (*Config, error) {
 	}
 
 	cfg := &Config{}
-	providers := items(worker.value["config.providers"])
+	var declared []error
+	providers := newProviders(worker, func(key, format string, args ...any) {
+		declared = append(declared, &KeyError{File: worker.path, Key: key, Text: fmt.Sprintf(format, args...)})
+	})
 	w := checkFile(worker, InWorker, opts, providers)
+	w.errs = append(w.errs, declared...)
 	if worker.path != "" {
 		cfg.Worker = w.worker()
 	}
@@ -105,7 +109,7 @@ func LoadTail(path string, opts Options) (*Connector, []Warning, error) {
 }
 
 func tail(f *file, opts Options) (*Connector, []Warning, error) {
-	c := checkFile(f, InConnector, opts, nil)
+	c := checkFile(f, InConnector, opts, newProviders(&file{}, nil))
 	if c.failed("connector.class") {
 		return nil, nil, errors.Join(c.errs...)
 	}
@@ -194,6 +198,7 @@ func (c *checked) worker() *Worker {
 	c.converterClass("value.converter")
 	w.Client = c.clientKeys()
 	w.Client["client.id"] = c.clientBase() + "offsets"
+	w.ClientReread = rereads(w.Client, func(setting string) (*checked, string) { return c, setting })
 	if w.Bootstrap != "" {
 		checkClient(w.Client, func(setting string) (*checked, string) { return c, setting })
 	}
@@ -279,6 +284,7 @@ func (c *checked) connector() *Connector {
 	if state := c.state; state != "" && !strings.EqualFold(state, "RUNNING") {
 		c.fail("initial_state", "%q is not built yet; a connector that is given is run. Remove it", state)
 	}
+	c.mysqlTLS(conn)
 	c.events(conn)
 	return conn
 }
@@ -348,7 +354,7 @@ func (c *checked) kafka(conn *Connector, worker *checked) {
 	maps.Copy(conn.Producer, worker.under("producer."))
 	maps.Copy(conn.Producer, c.under("producer.override."))
 	if conn.Producer["bootstrap.servers"] != "" {
-		checkClient(conn.Producer, func(setting string) (*checked, string) {
+		from := func(setting string) (*checked, string) {
 			switch {
 			case c.has("producer.override." + setting):
 				return c, "producer.override." + setting
@@ -356,7 +362,9 @@ func (c *checked) kafka(conn *Connector, worker *checked) {
 				return worker, "producer." + setting
 			}
 			return worker, setting
-		})
+		}
+		checkClient(conn.Producer, from)
+		conn.ProducerReread = rereads(conn.Producer, from)
 	}
 
 	admin := worker.under("admin.")
@@ -506,6 +514,25 @@ func checkClient(settings map[string]string, from origin) {
 
 // checkClientAs does so for settings that have other names in the files: reword puts them into messages.
 func checkClientAs(settings map[string]string, from origin, reword func(text string) string) {
+	reportClient(kafka.CheckProperties, settings, from, reword)
+}
+
+// historyClient checks the settings of the schema history's client and says how to read them anew.
+func (c *checked) historyClient(settings map[string]string, prefix string, check func(map[string]string) ([]string, error)) func() (map[string]string, error) {
+	from := func(setting string) (*checked, string) {
+		if setting == "bootstrap.servers" {
+			return c, "schema.history.internal.kafka.bootstrap.servers"
+		}
+		return c, prefix + setting
+	}
+	if settings["bootstrap.servers"] != "" {
+		reportClient(check, settings, from, func(text string) string { return text })
+	}
+	return rereads(settings, from)
+}
+
+// reportClient puts what check says of settings where they come from.
+func reportClient(check func(map[string]string) ([]string, error), settings map[string]string, from origin, reword func(text string) string) {
 	const intro = "Kafka client property "
 	place := func(text string) (*checked, string, string) {
 		text = strings.TrimPrefix(text, intro)
@@ -516,10 +543,10 @@ func checkClientAs(settings map[string]string, from origin, reword func(text str
 		c, key := from(text[:end])
 		return c, key, reword(strings.TrimLeft(text[end:], "=: "))
 	}
-	warnings, err := kafka.CheckProperties(settings)
+	warnings, err := check(settings)
 	for _, w := range warnings {
 		c, key, text := place(w)
-		warning := Warning{File: c.path, Key: key, Text: text}
+		warning := Warning{File: c.path, Key: key, Text: c.masked(text)}
 		if !slices.Contains(c.warnings, warning) {
 			c.warnings = append(c.warnings, warning)
 		}

@@ -214,9 +214,7 @@ func TestRefused(t *testing.T) {
 		"security": {
 			connector: c{"database.ssl.mode=verify_ca", "database.ssl.truststore=/t.jks", "database.ssl.truststore.password=s3cret-canary", "database.ssl.keystore=/k.jks", "database.ssl.keystore.password=s3cret-canary", "driver.useSSL=true", "driver.trustCertificateKeyStoreUrl=file:x"},
 			want: c{
-				`database.ssl.keystore: "/k.jks" is not built yet`, "database.ssl.keystore.password: ******** is not built yet",
-				`database.ssl.mode: "verify_ca" is not built yet`, `database.ssl.truststore: "/t.jks" is not built yet`,
-				"database.ssl.truststore.password: ******** is not built yet", `driver.trustCertificateKeyStoreUrl: "file:x" is not built yet`, `driver.useSSL: "true" is not built yet`,
+				`database.ssl.keystore: open /k.jks: no such file`, `database.ssl.truststore: open /t.jks: no such file`, `driver.trustCertificateKeyStoreUrl: "file:x" is not built yet`, `driver.useSSL: "true" is not built yet`,
 			},
 		},
 		"events": {
@@ -260,10 +258,11 @@ func TestRefused(t *testing.T) {
 		"history file": {connector: c{"schema.history.internal=io.debezium.storage.file.history.FileSchemaHistory"}, want: c{"schema.history.internal.file.filename: missing"}},
 		"config providers": {
 			worker:    "producer.linger.ms=${custom:linger}\nconfig.providers=custom\n",
-			connector: c{"database.password=${file:/etc/secrets:pw}", "database.user=${env:USER}", "topic.creation.default.retention.ms=${unknown:x}"},
+			connector: c{"database.password=${file:/etc/secrets:pw}", "database.user=${env:NOT_SET_ANYWHERE}", "topic.creation.default.retention.ms=${unknown:x}"},
 			want: c{
-				"database.password: ${file:/etc/secrets:pw} asks for a value from a config provider",
-				"database.user: ${env:USER} asks", "producer.linger.ms: ${custom:linger} asks",
+				"config.providers.custom.class: missing beside config.providers=custom",
+				"database.password: ${file:/etc/secrets:pw}: no such file", "database.user: ${env:NOT_SET_ANYWHERE}: the environment has no NOT_SET_ANYWHERE",
+				"producer.linger.ms: ${custom:linger}: its class is missing",
 			},
 		},
 		"topic creation": {connector: c{"topic.creation.default.partitions=0", "topic.creation.default.replication.factor=3"}, want: c{"topic.creation.default.partitions: 0 is not allowed; it must be 1 or more"}},

@@ -100,17 +100,16 @@ type Property struct {
 	Security bool     // security hangs on it: --lenient does not turn its refusal into a warning
 	Warn     bool     // of Accepted: say so in a warning of its own when it is set
 	Of       Converters
+	secret   bool // a config provider gave the value
 }
-
-// secretName tells keys whose values are not to be printed, also unknown ones.
-var secretName = regexp.MustCompile(`(?i)password|passwd|secret|jaas\.config|credential|user\.?info|token|private\.key|ssl\.key(store\.key|\.)|connection\.?string|api\.?key`)
 
 // shown is a value as it may appear in a message.
 func (p *Property) shown(value string) string {
 	choice := p.Type == Enum && containsFold(p.Allowed, strings.TrimSpace(value)) // no secret, whatever the key is called
-	if p.Type == Password || !choice && secretName.MatchString(p.Name) {
+	if p.Type == Password || p.secret || !choice && secretName.MatchString(p.Name) {
 		return hidden
 	}
+	value = redacted(value)
 	const most = 80
 	if len(value) > most {
 		value = strings.ToValidUTF8(value[:most], "") + "…"

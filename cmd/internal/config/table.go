@@ -59,6 +59,11 @@ func oursTable() []Property {
 			Doc:  "Where to begin when no offset is stored: oldest, now, FILE:POS, a GTID set or the JSON of an offset.",
 			Note: "An offset that is stored always wins.",
 		},
+		{
+			Name: "database.cleartext.password", Place: InConnector, Group: groupOurs, Type: Bool, Default: "false", Security: true, Status: Honoured,
+			Doc:  "Whether the password itself may be sent when the server asks for it (login method mysql_clear_password), as logins by LDAP, PAM and AWS IAM need.",
+			Note: "It needs database.ssl.mode=verify_identity or verify_ca.",
+		},
 	}
 }
 
@@ -78,13 +83,14 @@ func mysqlTable() []Property {
 			Property{Name: "database.password", Type: Password, Doc: "The user's password."},
 			Property{Name: "database.server.id", Type: Number, Min: 1, Max: 1<<32 - 1, Required: true, Doc: "Server id under which the binlog is read; no other replica of the server may have it."},
 			Property{
-				Name: "database.ssl.mode", Type: Enum, Default: "preferred", Allowed: []string{"disabled", "preferred", "required", "verify_ca", "verify_identity"}, Later: []string{"verify_ca", "verify_identity"}, Security: true,
-				Doc: "Whether the connection to MySQL is encrypted, and how much of the server's certificate is checked.",
+				Name: "database.ssl.mode", Type: Enum, Default: "preferred", Allowed: []string{"disabled", "preferred", "required", "verify_ca", "verify_identity"}, Security: true,
+				Doc:  "Whether the connection to MySQL is encrypted, and how much of the server's certificate is checked.",
+				Note: "verify_ca checks that it is from a trusted authority, verify_identity also that it is for database.hostname: only these two stop somebody who can change what is on the wire. The others check nothing, unless database.ssl.truststore is set: then preferred and required check what verify_ca does, as Debezium's binlog connection does.",
 			},
-			Property{Name: "database.ssl.keystore", Type: Text, Status: NotYet, Security: true, Doc: "Key store with the client's certificate for MySQL."},
-			Property{Name: "database.ssl.keystore.password", Type: Password, Status: NotYet, Security: true, Doc: "Password of database.ssl.keystore."},
-			Property{Name: "database.ssl.truststore", Type: Text, Status: NotYet, Security: true, Doc: "Trust store that MySQL's certificate is checked against."},
-			Property{Name: "database.ssl.truststore.password", Type: Password, Status: NotYet, Security: true, Doc: "Password of database.ssl.truststore."},
+			Property{Name: "database.ssl.keystore", Type: Text, Security: true, Doc: "Key store with the client's certificate for MySQL: a file of JKS, PKCS12 or PEM.", Note: "It is read anew for each connection."},
+			Property{Name: "database.ssl.keystore.password", Type: Password, Security: true, Doc: "Password of database.ssl.keystore, and of the key in it."},
+			Property{Name: "database.ssl.truststore", Type: Text, Security: true, Doc: "Trust store that MySQL's certificate is checked against: a file of JKS, PKCS12 or PEM.", Note: "Without it the system's authorities count. It is read anew for each connection."},
+			Property{Name: "database.ssl.truststore.password", Type: Password, Security: true, Doc: "Password of database.ssl.truststore."},
 			Property{Name: "database.initial.statements", Type: Text, Doc: "SQL that is run on every new connection to MySQL (not the binlog's)."},
 			Property{Name: "database.query.timeout.ms", Type: Millis, Default: "600000", Max: milliMax, Status: Accepted, Note: "The few queries that are asked end with the connection's own time limits.", Doc: "How long a query may take."},
 			Property{Name: "database.server.id.offset", Type: Number, Default: "10000", Max: 1<<32 - 1, Status: Accepted, Note: "One connection per connector reads the binlog, under database.server.id itself.", Doc: "Distance between the server ids of several connections."},
@@ -108,7 +114,7 @@ func mysqlTable() []Property {
 			Property{Name: "driver.enabledSSLCipherSuites", Type: List, Status: NotYet, Security: true, Doc: "Cipher suites that the JDBC driver takes."},
 			Property{Name: "driver.trustCertificateKeyStore<setting>", Type: Text, Status: NotYet, Security: true, Doc: "The JDBC driver's trust store."},
 			Property{Name: "driver.clientCertificateKeyStore<setting>", Type: Text, Status: NotYet, Security: true, Doc: "The JDBC driver's key store."},
-			Property{Name: "driver.serverRSAPublicKeyFile", Type: Text, Status: NotYet, Security: true, Doc: "The server's public key for passwords over plain connections."},
+			Property{Name: "driver.serverRSAPublicKeyFile", Type: Text, Security: true, Doc: "File with the server's public key in PEM (its public_key.pem), under which the password may be sent over a plain connection."},
 			Property{Name: "driver.authenticationPlugins", Type: Text, Status: NotYet, Security: true, Doc: "Authentication plugins of the JDBC driver."},
 			Property{Name: "driver.defaultAuthenticationPlugin", Type: Text, Status: NotYet, Security: true, Doc: "The JDBC driver's default authentication plugin.", Harmless: []string{"caching_sha2_password", "mysql_native_password"}},
 			Property{Name: "driver.disabledAuthenticationPlugins", Type: Text, Status: NotYet, Security: true, Doc: "Authentication plugins that the JDBC driver refuses."},
@@ -348,7 +354,7 @@ func tuningTable() []Property {
 		{Name: "advanced.metrics.enable", Type: Bool, Default: "false", Note: noMetrics, Doc: "More JMX metrics."},
 		{Name: "internal.advanced.metrics.enable", Type: Bool, Default: "false", Note: noMetrics, Doc: "More JMX metrics."},
 		{Name: "statistics.metrics.enabled", Type: Bool, Default: "true", Note: noMetrics, Doc: "Statistics in JMX metrics."},
-		{Name: "custom.sanitize.pattern", Type: Text, Note: "Values of keys are not logged at all.", Doc: "Keys whose values are hidden in logs."},
+		{Name: "custom.sanitize.pattern", Type: Text, Note: "Values of keys are not logged; where a message shows one, secrets are hidden by the names of their keys.", Doc: "Keys whose values are hidden in logs."},
 		{Name: "openlineage.integration.enabled", Type: Bool, Default: "false", Warn: true, Note: "Nothing is sent to OpenLineage.", Doc: "Sends data lineage to OpenLineage."},
 		{Name: "openlineage.integration.<setting>", Type: Text, Note: "Nothing is sent to OpenLineage.", Doc: "A setting of the OpenLineage integration."},
 	}

@@ -65,7 +65,7 @@ func TestParseURLRefused(t *testing.T) {
 		"mysql://u:s3cret@h/?tables=orders":                 "names no database",
 		"mysql://u:s3cret@h/db?tables=(":                    "table.include.list",
 		"mysql://u:s3cret@h/db?table=orders":                "table is unknown",
-		"mysql://u:s3cret@h/db?ssl=verify_ca":               "database.ssl.mode",
+		"mysql://u:s3cret@h/db?ssl=verified":                "database.ssl.mode",
 		"mysql://u:s3cret@h/db?server_id=0":                 "database.server.id",
 		"mysql://u:s3cret@h/db?prefix=a/b":                  "topic.prefix",
 		"mysql://u:s3cret@h/db?decimal.handling.mod=string": "as decimal.handling.mode",
