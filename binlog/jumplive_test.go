@@ -146,6 +146,28 @@ func (s *dumpServer) read(from Start) (rows []string, offsets []offset.Offset) {
 	}
 }
 
+// open opens a stream at a stored offset and reads it up to its first event, or the end of the binlog.
+func (s *dumpServer) open(from Start) error {
+	s.t.Helper()
+	s.mu.Lock()
+	s.dumps, s.registered, s.looked = nil, 0, 0
+	s.mu.Unlock()
+	conn, err := server.Connect(s.t.Context(), server.Config{Host: "db.example", Port: 3306, User: "u", Password: "pw", Dial: s.dial, Heartbeat: time.Minute})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close()
+	r, err := Open(s.t.Context(), conn, Replica{ServerID: 7, Name: "me"}, Config{Captured: func(_, table string) bool { return table != "other" }, Filters: "f"}, from)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if _, err = r.Read(s.t.Context()); err != nil && strings.Contains(err.Error(), "ended the binlog stream") {
+		return nil
+	}
+	return err
+}
+
 // TestI5_StraightFromAServer: the streams that a server is asked for. Those that take the place of the connector's own are of
 // a replica that it shows; it is not looked for others of its id again.
 func TestI5_StraightFromAServer(t *testing.T) {

@@ -2,7 +2,11 @@ package binlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+
+	"go.uber.org/zap"
 
 	"github.com/tidemark-cdc/tidemark/binlog/server"
 	"github.com/tidemark-cdc/tidemark/offset"
@@ -32,6 +36,7 @@ func Open(ctx context.Context, conn *server.Conn, replica Replica, cfg Config, f
 		if err := sameServer(conn.Address(), info, *from.Offset); err != nil {
 			return nil, err
 		}
+		sayUnproven(cfg.Log, info, *from.Offset)
 		if cfg.Filtered, err = filtered(ctx, conn, cfg, *from.Offset); err != nil {
 			return nil, err
 		}
@@ -44,9 +49,13 @@ func Open(ctx context.Context, conn *server.Conn, replica Replica, cfg Config, f
 	if err != nil {
 		return nil, err
 	}
+	if err := proveFile(ctx, conn, replica, plan, cfg.ServerUUID); err != nil {
+		return nil, err
+	}
 	again := &liveAgain{conn: conn, replica: replica, gtids: info.UsesGTIDs(), server: cfg.ServerUUID, asm: &r.asm}
 	r.asm.reopen, r.asm.defs.unchanged = again.reopen, again.unchanged
 	r.jump.open = again.at
+	r.idle.tip = conn.Tip
 	stream, err := conn.Dump(ctx, server.DumpRequest{ServerID: replica.ServerID, Identity: replica.Name, From: plan.dump, Queries: cfg.IncludeQuery})
 	if err != nil {
 		return nil, err
@@ -66,8 +75,76 @@ func sameServer(address string, info *server.Info, o offset.Offset) error {
 	if o.Side == nil || o.Side.Server == "" || o.Side.Server == info.UUID || !o.GTIDs.IsAbsent() && info.UsesGTIDs() {
 		return nil
 	}
-	return fmt.Errorf("the stored offset %s is from the server with server_uuid %s; MySQL at %s is %s, and without GTIDs its binlog positions have nothing to do with those: %w. "+
-		"Check database.hostname; if this is the right server now, "+startElsewhere, at(o.File, o.Pos), o.Side.Server, address, info.UUID, server.ErrOtherServer)
+	why := "without GTIDs its binlog positions have nothing to do with those"
+	mend := ""
+	if !o.GTIDs.IsAbsent() {
+		why = "it does not use the GTIDs that the offset has (gtid_mode is " + info.GTIDMode + "), and its binlog positions have nothing to do with those"
+		mend = "set gtid_mode=ON there (SET PERSIST, step by step by way of OFF_PERMISSIVE and ON_PERMISSIVE), or "
+	}
+	return fmt.Errorf("the stored offset %s is from the server with server_uuid %s; MySQL at %s is %s, and %s: %w. "+
+		"Check database.hostname; if this is the right server now, "+mend+startElsewhere, at(o.File, o.Pos), o.Side.Server, address, info.UUID, why, server.ErrOtherServer)
+}
+
+// sayUnproven says what going on by position leaves open. Debezium's offset does not say which server it is from.
+func sayUnproven(log *zap.Logger, info *server.Info, o offset.Offset) {
+	if log == nil || !o.GTIDs.IsAbsent() && info.UsesGTIDs() {
+		return
+	}
+	if !o.GTIDs.IsAbsent() {
+		log.Warn("the stored offset has GTIDs, and the server may commit transactions without any (gtid_mode is not ON), so it is gone by file and position: "+
+			"they hold on this server only, and a failover needs gtid_mode=ON", zap.String("offset", at(o.File, o.Pos)), zap.String("gtid_mode", info.GTIDMode))
+	}
+	if o.Side != nil && o.Side.Server != "" {
+		return
+	}
+	log.Warn("the stored offset does not say which server it is from, as those of Debezium do not, and without GTIDs its position is all there is to go by: "+
+		"an event that can begin there does, and more cannot be proven. From the next save on Tidemark knows the server again",
+		zap.String("offset", at(o.File, o.Pos)), zap.String("server_uuid", info.UUID))
+}
+
+// knownFile is what an offset says of its file on the server.
+func knownFile(o offset.Offset, uuid string) fileTime {
+	if o.Side == nil || o.Side.Server == "" || o.Side.Server != uuid {
+		return fileTime{}
+	}
+	return fileTime{o.File, o.Side.FileTime}
+}
+
+// proveFile compares the head of the stored offset's file with what the offset says of it, where the stream itself may not come
+// by it: by GTIDs it begins where something is missing. A server that was restored from a backup gives the numbers behind it a second
+// time, and then the set alone looks as if nothing had happened. Inside a transaction its commit time says the same.
+func proveFile(ctx context.Context, conn *server.Conn, replica Replica, p livePlan, uuid string) error {
+	known := knownFile(p.start, uuid)
+	if !p.inTx || !p.dump.ByGTID || p.dump.Direct || known.seconds == 0 || p.start.Side.Open != nil && p.start.Side.Open.CommitMicros != 0 {
+		return nil
+	}
+	stream, err := conn.Dump(ctx, server.DumpRequest{
+		ServerID: replica.ServerID, Identity: replica.Name, Beside: true, ToEnd: true,
+		From: server.DumpFrom{File: known.file, Pos: firstPos, Origin: server.Stored},
+	})
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	for {
+		raw, err := stream.Next(ctx)
+		if errors.Is(err, server.ErrPurged) || err == io.EOF {
+			return nil // it is gone, and the set alone counts
+		}
+		var h header
+		if err == nil {
+			err = h.parse(raw)
+		}
+		switch {
+		case err != nil:
+			return err
+		case h.typ == evRotate:
+		case h.typ != evFormat || h.time == 0 || int64(h.time) == known.seconds:
+			return nil
+		default:
+			return fmt.Errorf("MySQL at %s: %w", conn.Address(), known.another(int64(h.time)))
+		}
+	}
 }
 
 // filtered says whether the server leaves out rows that the one before had. It is asked only when rows may have to be
@@ -186,6 +263,7 @@ func (r *Reader) startLive(ctx context.Context, p livePlan) error {
 	a.gtids = p.gtids
 	if p.inTx {
 		a.cover = coverOf(p.start)
+		a.before = knownFile(p.start, a.server)
 	}
 	switch {
 	case p.seek:

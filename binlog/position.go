@@ -1,5 +1,12 @@
 package binlog
 
+import (
+	"fmt"
+	"time"
+
+	"github.com/tidemark-cdc/tidemark/binlog/server"
+)
+
 // place finds the event's position in 64 bits. Headers have its end in 32 bits only, so it is counted on from the last
 // one; by GTID the server leaves transactions out, so it may also jump.
 func (a *assembler) place(h *header, start int64) bool {
@@ -39,10 +46,30 @@ func (a *assembler) newFormat(h *header, body []byte) error {
 	if err != nil {
 		return a.errorf(err, "")
 	}
+	if err := a.sameFile(int64(h.time)); err != nil {
+		return a.errorf(err, "")
+	}
+	a.begun(int64(h.time))
 	a.format = f
 	a.tables.forget()
 	a.uncaptured = nil
 	return nil
+}
+
+// sameFile refuses a file that has the name of the stored offset's and was begun at another time.
+func (a *assembler) sameFile(seconds int64) error {
+	k := a.before
+	if k.file != a.file || k.seconds == 0 || seconds == 0 || k.seconds == seconds {
+		return nil
+	}
+	return k.another(seconds)
+}
+
+func (k fileTime) another(seconds int64) error {
+	utc := func(s int64) string { return time.Unix(s, 0).UTC().Format("2006-01-02 15:04:05 MST") }
+	return fmt.Errorf("binlog file %s was begun at %s, and the one of the stored offset at %s, on the same server (server_uuid): %w. "+
+		"The binlog was written anew (RESET BINARY LOGS AND GTIDS, RESET MASTER, a restored backup or disk snapshot), so what was committed since the stored offset cannot be told, "+
+		"and GTIDs may have been given twice; "+startElsewhere, k.file, utc(seconds), utc(k.seconds), server.ErrOtherServer)
 }
 
 // rotate follows the stream to another file.
@@ -63,6 +90,7 @@ func (a *assembler) rotate(h *header, body []byte) (Event, error) {
 	first := a.file == ""
 	a.left = a.next
 	a.file, a.next, a.headed = file, pos, false
+	a.begun(0)
 	a.start = pos
 	if first || a.silent() {
 		return nil, nil

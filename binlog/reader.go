@@ -27,6 +27,7 @@ type Reader struct {
 	start offset.Offset
 	begun bool // something has been asked for
 	jump  jump
+	idle  idle
 	err   error
 
 	waiting func(context.Context) error // BeforeWaiting
@@ -166,6 +167,9 @@ func (r *Reader) step(ctx context.Context, raw []byte) (Event, error) {
 	ev, err := r.asm.feed(ctx, raw, start)
 	if ev == nil && err == nil && r.asm.holds() {
 		ev, err = r.asm.more(ctx)
+	}
+	if err == nil && (raw[4] == evHeartbeat || raw[4] == evHeartbeatV2) {
+		err = r.idle.heartbeat(ctx, raw, r.asm.file, r.asm.next)
 	}
 	if err != nil {
 		r.err = err

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tidemark-cdc/tidemark/binlog/server"
 	"github.com/tidemark-cdc/tidemark/offset"
@@ -311,6 +313,8 @@ func TestSameFileNameOtherServer(t *testing.T) {
 	wantError(t, err, "mysql-bin.000003:500 is from the server with server_uuid one; MySQL at db:3306 is two", "Check database.hostname")
 	withGTIDs := o
 	withGTIDs.GTIDs = offset.EmptyGTIDSet()
+	err = sameServer("db:3306", &server.Info{UUID: "two", GTIDMode: "ON_PERMISSIVE"}, withGTIDs)
+	wantError(t, err, "it does not use the GTIDs that the offset has (gtid_mode is ON_PERMISSIVE)", "set gtid_mode=ON there")
 	for _, ok := range []error{
 		sameServer("", &server.Info{UUID: "one", GTIDMode: "OFF"}, o),
 		sameServer("", &server.Info{UUID: "two", GTIDMode: "ON"}, withGTIDs),
@@ -320,6 +324,38 @@ func TestSameFileNameOtherServer(t *testing.T) {
 			t.Error(ok)
 		}
 	}
+}
+
+// TestUnprovenServerIsSaid: an offset of Debezium's does not say which server it is from. By GTIDs that does not matter, by position it is
+// all there is.
+func TestUnprovenServerIsSaid(t *testing.T) {
+	plain, gtids := &server.Info{UUID: "two", GTIDMode: "OFF"}, &server.Info{UUID: "two", GTIDMode: "ON"}
+	debezium := offset.Offset{File: "mysql-bin.000003", Pos: 500}
+	withGTIDs := debezium
+	withGTIDs.GTIDs = offset.EmptyGTIDSet()
+	ours := debezium
+	ours.Side = &offset.Side{Server: "two"}
+	oursWithGTIDs := withGTIDs
+	oursWithGTIDs.Side = ours.Side
+	for name, c := range map[string]struct {
+		info       *server.Info
+		o          offset.Offset
+		want, mode int
+	}{
+		"by position": {plain, debezium, 1, 0}, "by position, with GTIDs that the server does not use": {plain, withGTIDs, 1, 1},
+		"by position, where the server has GTIDs": {gtids, debezium, 1, 0}, "by GTIDs": {gtids, withGTIDs, 0, 0}, "our own": {plain, ours, 0, 0},
+		"our own, with GTIDs that the server does not use": {&server.Info{UUID: "two", GTIDMode: "ON_PERMISSIVE"}, oursWithGTIDs, 0, 1},
+	} {
+		core, logs := observer.New(zap.WarnLevel)
+		sayUnproven(zap.New(core), c.info, c.o)
+		if got := logs.FilterMessageSnippet("does not say which server it is from").Len(); got != c.want {
+			t.Errorf("%s: said %d times", name, got)
+		}
+		if got := logs.FilterMessageSnippet("gtid_mode is not ON").Len(); got != c.mode {
+			t.Errorf("%s: the mode was said %d times", name, got)
+		}
+	}
+	sayUnproven(nil, plain, debezium)
 }
 
 const otherUUID = "9d1c0a5e-71ca-11e1-9e33-c80aa9429562"

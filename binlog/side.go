@@ -27,7 +27,9 @@ type ledger struct {
 	server  string            // server_uuid; "": not known
 	filters string            // Config.Filters
 	listed  []offset.Prepared // undecided XA transactions; a new list when it changes
-	idle    *offset.Side      // between transactions, as long as listed is the same; nil: not made yet
+	born    int64             // when the file was begun, in seconds; 0: not known
+	before  fileTime          // what the stored offset says of its file
+	idle    *offset.Side      // between transactions, as long as listed and born are the same; nil: not made yet
 
 	counts          // of the open transaction, before the event at hand
 	counting   bool // the rows of the event given out last are still to be counted
@@ -42,7 +44,7 @@ type ledger struct {
 // between is the side of offsets between transactions.
 func (l *ledger) between() *offset.Side {
 	if l.idle == nil {
-		l.idle = &offset.Side{Server: l.server, XA: l.listed}
+		l.idle = &offset.Side{Server: l.server, XA: l.listed, FileTime: l.born}
 	}
 	return l.idle
 }
@@ -50,6 +52,19 @@ func (l *ledger) between() *offset.Side {
 // list replaces the list of undecided XA transactions.
 func (l *ledger) list(xa []offset.Prepared) {
 	l.listed, l.idle = xa, nil
+}
+
+// fileTime is when a binlog file was begun: another one of the same name was at another time.
+type fileTime struct {
+	file    string
+	seconds int64 // 0: not known
+}
+
+// begun notes when the file that is being read was begun.
+func (l *ledger) begun(seconds int64) {
+	if l.born != seconds {
+		l.born, l.idle = seconds, nil
+	}
 }
 
 // openSide is the side of an offset inside a transaction.
@@ -61,7 +76,7 @@ type openSide struct {
 // put writes the side of offsets inside the transaction that s.open names, before the rows event at hand.
 func (l *ledger) put(s *openSide) {
 	s.open.Rows, s.open.Captured, s.open.Filters = l.all, l.captured, l.filters
-	s.side.Server, s.side.Open, s.side.XA = l.server, &s.open, l.listed
+	s.side.Server, s.side.Open, s.side.XA, s.side.FileTime = l.server, &s.open, l.listed, l.born
 }
 
 // within is the offset inside the open transaction, before the event at hand.

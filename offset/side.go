@@ -7,6 +7,10 @@ type Side struct {
 	Server string     // server_uuid; "" when it is not known
 	Open   *Open      // the open transaction; nil between two
 	XA     []Prepared // prepared, undecided XA transactions; not to be changed
+
+	// FileTime is when the offset's binlog file was begun, as its FORMAT_DESCRIPTION says, in seconds since the epoch: another
+	// file of the same name has another one. 0: not known.
+	FileTime int64
 }
 
 // Open is the transaction that an offset lies in, as it was before the rows event at hand. The rows of that event that

@@ -18,6 +18,7 @@ import (
 //	offset_before               copy of the offset that was stored before that one; left out when there was none
 //	server_uuid                 the server that offset is from; left out when it is not known
 //	server_uuid_before          the same of offset_before
+//	file_time                   Side.FileTime; left out for 0
 //	transaction_rows            of the transaction that offset lies in: Open.Rows; left out for -1. Without an open one there is
 //	transaction_captured_rows   neither this nor any of the following, and each that says nothing is left out: Open.Captured
 //	table_filters               Open.Filters
@@ -155,6 +156,7 @@ func (r *sideRecord) append(dst []byte) []byte {
 	}
 	text("server_uuid", side.Server)
 	text("server_uuid_before", before.Server)
+	number("file_time", side.FileTime, 0)
 	if open := side.Open; open != nil {
 		number("transaction_rows", open.Rows, -1)
 		number("transaction_captured_rows", open.Captured, 0)
@@ -216,6 +218,7 @@ type sideJSON struct {
 	Before       string `json:"offset_before"`
 	Server       string `json:"server_uuid"`
 	ServerBefore string `json:"server_uuid_before"`
+	FileTime     int64  `json:"file_time"`
 	Rows         *int64 `json:"transaction_rows"`
 	Captured     int64  `json:"transaction_captured_rows"`
 	Filters      string `json:"table_filters"`
@@ -272,12 +275,12 @@ func parseSide(text []byte) (*sideRecord, error) {
 	if err != nil {
 		return fail(fmt.Errorf(`its "xa": %w`, err))
 	}
-	offset.Side = &Side{Server: j.Server, Open: j.open(), XA: now}
+	offset.Side = &Side{Server: j.Server, Open: j.open(), XA: now, FileTime: j.FileTime}
 	offset.Done = j.Done
 	if !before.IsZero() && (j.ServerBefore != "" || len(earlier) > 0) {
 		before.Side = &Side{Server: j.ServerBefore, XA: earlier}
 	}
-	numbers := []int64{j.CommitMicros, j.Pos, j.Event, j.EventPos, j.Done}
+	numbers := []int64{j.FileTime, j.CommitMicros, j.Pos, j.Event, j.EventPos, j.Done}
 	if j.Captured != -1 { // they could not be counted
 		numbers = append(numbers, j.Captured)
 	}

@@ -66,12 +66,13 @@ func TestSideRecordBytes(t *testing.T) {
 	var p place
 	open := inside(479)
 	open.Side.Open.EventPos = 569
+	open.Side.FileTime = 1700000000
 	p.write(t, open, true)
 	const first = `{"offset":"{\"file\":\"mysql-bin.000001\",\"pos\":479,\"row\":2,\"event\":3}"`
 	const rest = `,"transaction_rows":1000,"transaction_captured_rows":900,"table_filters":"f00d",` +
 		`"transaction_gtid":"` + uuidA + `:24","transaction_commit_us":1730000000123456,"transaction_thread":11,"statement_pos":489,"statement_event":2,"event_pos":569,` +
 		`"xa":"[{\"xid\":\"X'b',X'',1\",\"server_uuid\":\"` + uuidA + `\",\"file\":\"mysql-bin.000001\",\"pos\":100,\"gtid\":\"` + uuidA + `:1\"`
-	want := first + `,"server_uuid":"` + uuidA + `"` + rest + `,\"new\":true},{\"xid\":\"X'c',X'',1\",\"server_uuid\":\"` + uuidA +
+	want := first + `,"server_uuid":"` + uuidA + `","file_time":1700000000` + rest + `,\"new\":true},{\"xid\":\"X'c',X'',1\",\"server_uuid\":\"` + uuidA +
 		`\",\"file\":\"mysql-bin.000001\",\"pos\":200,\"gtid\":\"` + uuidA + `:2\",\"new\":true}]"}`
 	if got := string(p.side); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -296,6 +297,7 @@ func TestReadSide(t *testing.T) {
 		"deleted":          {record: "null", ours: true},
 		"empty":            {record: " {} ", ours: true},
 		"of a later one":   {record: `{` + copied + `,"server_uuid":"u","more":[{"a":1}],"chunks":"[]","transaction_thread":5}`, ours: true, want: &Side{Server: "u"}},
+		"negative file":    {record: `{` + copied + `,"file_time":-1}`, wantErr: "a number in it is negative"},
 		"no server":        {record: `{` + copied + `}`, ours: true, want: &Side{}},
 		"another":          {record: `{"offset":"{\"file\":\"mysql-bin.000001\",\"pos\":5}","server_uuid":"u"}`},
 		"before, empty":    {record: `{"offset":"{\"file\":\"a.1\",\"pos\":5}","offset_before":"{\"file\":\"mysql-bin.000001\",\"pos\":4}","server_uuid":"u"}`, ours: true},

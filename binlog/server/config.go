@@ -88,6 +88,19 @@ type Config struct {
 // address returns host:port, the name under which errors speak of the server.
 func (c *Config) address() string { return net.JoinHostPort(c.Host, strconv.Itoa(c.Port)) }
 
+// password is that of the next login.
+func (c *Config) password() string {
+	if c.ReadPassword == nil {
+		return c.Password
+	}
+	password, err := c.ReadPassword()
+	if err != nil {
+		c.Log.Warn("the password for MySQL cannot be read again; the one read before is used", zap.Error(err))
+		return c.Password
+	}
+	return password
+}
+
 // String returns user and address, and never the password.
 func (c Config) String() string { return c.User + "@" + c.address() }
 

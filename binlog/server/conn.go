@@ -35,6 +35,7 @@ const (
 type Conn struct {
 	cfg   Config
 	maria atomic.Bool // the server is a MariaDB, as far as it has said
+	who   identity
 
 	mu struct {
 		sync.Mutex
@@ -216,8 +217,10 @@ func (c *Conn) loginError(ctx context.Context, w *wire, err error) error {
 		text += " (too many failed connections from this host; on the server: TRUNCATE TABLE performance_schema.host_cache)"
 	case 1862, 1820:
 		text += " (the password has expired: ALTER USER '" + c.cfg.User + "'@'%' IDENTIFIED BY '…')"
-	case 3118:
+	case 3118, 4151: // the second one is a MariaDB's
 		text += " (the account is locked: ALTER USER '" + c.cfg.User + "'@'%' ACCOUNT UNLOCK)"
+	case 3955:
+		text += " (the account is locked for a time because of wrong passwords; check database.password, then ALTER USER '" + c.cfg.User + "'@'%' ACCOUNT UNLOCK)"
 	case 3159:
 		text += " (the server wants TLS: database.ssl.mode=required)"
 	default:
@@ -231,36 +234,71 @@ func isServerError(err error) bool {
 	return errors.As(err, &my)
 }
 
-// query runs one statement and returns its result.
+// query runs one statement and returns its result. If the connection turns out to be dead and another one answers, that is
+// seen only where running the statement twice could make a difference.
 func (c *Conn) query(ctx context.Context, sql string) (*result, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	res, used, err := c.ask(ctx, sql)
+	if used && repeatable(sql, err) && ctx.Err() == nil {
+		c.cfg.Log.Debug("connection to MySQL has died, asking again on another one", zap.String("server", c.cfg.address()), zap.Error(err))
+		res, _, err = c.ask(ctx, sql)
+	}
+	return res, err
+}
+
+// repeatable says that a statement may be run again after an error: the connection was lost, and the statement was not begun
+// (4031: the server had ended the connection for being idle) or changes nothing.
+func repeatable(sql string, err error) bool {
+	if code(err) == 4031 {
+		return true
+	}
+	reads := strings.HasPrefix(sql, "SHOW ") || strings.HasPrefix(sql, "SELECT ")
+	return reads && lost(err) && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrCorrupt)
+}
+
+// lost says that nothing more can be asked on a connection after an error.
+func lost(err error) bool {
+	switch code(err) {
+	case 1053, 1152, 1158, 1159, 1160, 1161, 1184, 2006, 2013, 3169, 4031:
+		return true
+	}
+	return err != nil && !isServerError(err)
+}
+
+// ask runs a statement on the connection, or on a new one if there is none. used says that it was there before.
+func (c *Conn) ask(ctx context.Context, sql string) (res *result, used bool, err error) {
 	if c.mu.closed {
-		return nil, &fault{text: c.name(), cause: errClosed}
+		return nil, false, &fault{text: c.name(), cause: errClosed}
 	}
 	if c.mu.sess != nil && time.Since(c.mu.sess.used) > idleCheck {
 		if err := c.mu.sess.run(ctx, pingTimeout, func() error { return c.mu.sess.Ping() }); err != nil {
 			c.mu.sess.wire.Close()
 			c.mu.sess = nil
 			if ctx.Err() != nil {
-				return nil, ctx.Err()
+				return nil, false, ctx.Err()
 			}
 			c.cfg.Log.Debug("connection to MySQL has died while idle, opening it again", zap.String("server", c.cfg.address()), zap.Error(err))
 		}
 	}
-	if c.mu.sess == nil {
+	used = c.mu.sess != nil
+	if !used {
 		sess, err := c.login(ctx, true)
 		if err != nil {
-			return nil, err
+			return nil, false, err
+		}
+		if err := c.recognise(ctx, sess); err != nil {
+			sess.wire.Close()
+			return nil, false, err
 		}
 		c.mu.sess = sess
 	}
-	res, err := c.mu.sess.query(ctx, sql)
-	if err != nil && !isServerError(err) {
+	res, err = c.mu.sess.query(ctx, sql)
+	if lost(err) {
 		c.mu.sess.wire.Close()
 		c.mu.sess = nil
 	}
-	return res, err
+	return res, used, err
 }
 
 // query runs one statement on this connection. After an error that is not the server's the connection is of no use.

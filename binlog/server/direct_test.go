@@ -27,7 +27,6 @@ func TestI5_DirectStart(t *testing.T) {
 		"no GTID":                             {set: own + ":1-7", info: "BEGIN"},
 		"an anonymous transaction":            {set: own + ":1-7", info: gtid("ANONYMOUS")},
 		"the end of the file":                 {set: own + ":1-7", pos: 900, change: func(_ *offset.Offset, f *fake) { f.events[900] = false }},
-		"no event begins there":               {set: own + ":1-7", info: gtid(own + ":8"), pos: 401},
 		"a server without a uuid":             {set: own + ":1-7", info: gtid(own + ":8"), change: func(o *offset.Offset, f *fake) { o.Side.Server, f.vars["server_uuid"] = "", "" }},
 		"before anything was read":            {set: own + ":1-7", info: gtid(own + ":8"), change: func(o *offset.Offset, _ *fake) { o.ServerID = 0 }},
 		"another server":                      {set: own + ":1-7", info: gtid(own + ":8"), change: func(o *offset.Offset, _ *fake) { o.Side.Server = other }},

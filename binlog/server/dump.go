@@ -39,6 +39,8 @@ type DumpRequest struct {
 // the server; if a process is behind it, its stream ends with [ErrReplaced]. Another replica with our server id is an
 // [ErrServerIDInUse] before anything is sent.
 //
+// The stream is from the server that [Conn.Info] has told of, or there is none ([ErrMoved]).
+//
 // What the server has to say about the position comes with the first [Stream.Next]. ctx is for opening only.
 func (c *Conn) Dump(ctx context.Context, req DumpRequest) (*Stream, error) {
 	if req.ServerID == 0 {
@@ -46,6 +48,10 @@ func (c *Conn) Dump(ctx context.Context, req DumpRequest) (*Stream, error) {
 	}
 	sess, err := c.login(ctx, false)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.recognise(ctx, sess); err != nil {
+		sess.wire.Close()
 		return nil, err
 	}
 	s, err := c.dump(ctx, sess, req)

@@ -15,7 +15,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/mysql"
 )
 
-// Errors by their meaning; test with [errors.Is]. Only ErrSilent goes away by itself, so [Transient] is
+// Errors by their meaning; test with [errors.Is]. Only ErrSilent, ErrBehind, ErrMoved and ErrAstray go away by themselves, so [Transient] is
 // false for all others.
 var (
 	// ErrPurged: what the offset continues with has been deleted from the server's binlogs.
@@ -41,6 +41,13 @@ var (
 	ErrCorrupt = errors.New("corrupt binlog stream")
 	// ErrSilent: three heartbeats did not come; the connection is taken for dead. Transient.
 	ErrSilent = errors.New("no heartbeat")
+	// ErrBehind: the server is a replica that has still to apply what the offset names. Transient.
+	ErrBehind = errors.New("replica is behind")
+	// ErrMoved: the address leads to another server than a moment ago. Transient.
+	ErrMoved = errors.New("another server at the address")
+	// ErrAstray: the stream is not where the server's binlog is, which was reset meanwhile, say. Transient: connecting again proves
+	// what is left of it.
+	ErrAstray = errors.New("stream has lost the binlog")
 )
 
 // fault is an error with a text for people, what it means, and what caused it.
@@ -79,7 +86,7 @@ func faultf(kind error, format string, args ...any) error {
 // Transient reports whether err may go away by waiting: the network, a server that restarts or is full. Everything
 // else needs somebody to change something first, unknown errors of the server included.
 func Transient(err error) bool {
-	if err == nil || isFile(err) {
+	if err == nil {
 		return false
 	}
 	for _, kind := range []error{
@@ -90,11 +97,20 @@ func Transient(err error) bool {
 			return false
 		}
 	}
+	if errors.Is(err, ErrAstray) {
+		return true
+	}
 	var my *mysql.MyError
 	if errors.As(err, &my) {
 		return transientCode(my)
 	}
-	if errors.Is(err, ErrSilent) {
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) { // of whatever: others give theirs back
+		return true
+	}
+	if isFile(err) {
+		return false
+	}
+	if errors.Is(err, ErrSilent) || errors.Is(err, ErrBehind) || errors.Is(err, ErrMoved) {
 		return true
 	}
 	if errors.Is(err, mysql.ErrBadConn) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
@@ -138,6 +154,8 @@ func networkWords(err error) string {
 		return "no computer has the name " + lookup.Name + "; check database.hostname"
 	case isLookup:
 		return "the name " + lookup.Name + " cannot be looked up just now"
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return "no file descriptor is left, of this process or of the whole computer; see ulimit -n (LimitNOFILE= of a systemd unit)"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "nothing accepts connections there; does MySQL run, and are database.hostname and database.port right?"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
@@ -202,6 +220,8 @@ func dumpError(e *mysql.MyError, origin Origin) (advice string, kind error) {
 		return "SET PERSIST gtid_mode=ON on the server, step by step by way of OFF_PERMISSIVE and ON_PERMISSIVE; without GTIDs a stream cannot begin beyond 4 GiB of a file", ErrSetup
 	case has("max_allowed_packet"):
 		return "an event is bigger than max_allowed_packet of the server allows to send: SET PERSIST max_allowed_packet=1073741824", ErrSetup
+	case has("i/o error reading log event"), has("could not find next log"):
+		return "it was reset while it was being read (RESET BINARY LOGS AND GTIDS, RESET MASTER), or its disk fails; connecting again shows which", ErrAstray
 	case has("bogus data"), has("binlog truncated"), has("corrupted"), has("checksum"):
 		return "no whole event is at that position of the server's file; look with mysqlbinlog --verify-binlog-checksum", ErrCorrupt
 	}
@@ -212,7 +232,7 @@ func dumpError(e *mysql.MyError, origin Origin) (advice string, kind error) {
 // account is locked, has an expired password or lacks a privilege.
 func WrongPassword(err error) bool {
 	c := code(err)
-	return isKind(err, ErrAccess) && (c == 1045 || c == 1698)
+	return c == 1045 || c == 1698
 }
 
 // mostMessage is more than the text of an error of a server has.

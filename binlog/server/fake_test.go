@@ -25,12 +25,15 @@ type fake struct {
 	afterList func(f *fake)     // called after each list of tables, with the lock held
 	events    map[int64]bool    // positions at which events begin
 	infos     map[int64]string  // what SHOW BINLOG EVENTS says of them
+	kinds     map[int64]string  // and its Event_type; Query
 	unknown   []string          // GTID_SUBTRACT(stored, executed), one a question; the last one stays
 	gone      string            // GTID_SUBTRACT(purged, stored)
 	begin     string            // of a MariaDB: the GTIDs at the beginning of its oldest file
 	replicas  [][]any           // Server_Id, Host, Port, Source_Id, Replica_UUID
 	source    string            // set on a replica: its source
 	filter    string            // Replicate_Ignore_Table in SHOW REPLICA STATUS
+	applier   []any             // Replica_SQL_Running, Last_SQL_Error, Retrieved_Gtid_Set and Seconds_Behind_Source there
+	group     []any             // RECEIVED_TRANSACTION_SET of a member of a replication group
 	grants    []string
 	fail      map[string]*mysql.MyError // by the beginning of the statement
 
@@ -200,6 +203,7 @@ func (h *handler) HandleQuery(query string) (*mysql.Result, error) {
 			{"mysql-bin.000003", 127, "Previous_gtids", 1, 198, "00000000-0000-0000-0000-00000000000a:1-4,\n00000000-0000-0000-0000-00000000000b:1-5"},
 		})
 	case is("SHOW BINLOG EVENTS IN"):
+		kind := "Query"
 		var pos int64
 		fmt.Sscanf(query[strings.Index(query, "FROM"):], "FROM %d", &pos)
 		if at, ok := f.events[pos]; ok && !at { // the end of the file
@@ -207,7 +211,10 @@ func (h *handler) HandleQuery(query string) (*mysql.Result, error) {
 		} else if !at {
 			return nil, mysql.NewError(1220, "Error reading Log_event")
 		}
-		return table([]string{"Log_name", "Pos", "Event_type", "Info"}, [][]any{{"mysql-bin.000003", pos, "Query", f.infos[pos]}})
+		if f.kinds[pos] != "" {
+			kind = f.kinds[pos]
+		}
+		return table([]string{"Log_name", "Pos", "Event_type", "Info"}, [][]any{{"mysql-bin.000003", pos, kind, f.infos[pos]}})
 	case is("SELECT GTID_SUBTRACT"):
 		u := f.unknown[0]
 		if len(f.unknown) > 1 {
@@ -235,10 +242,18 @@ func (h *handler) HandleQuery(query string) (*mysql.Result, error) {
 		return table([]string{"Server_Id", "Host", "Port", "Source_Id", "Replica_UUID"}, f.replicas)
 	case is("SHOW REPLICA STATUS"), is("SHOW SLAVE STATUS"):
 		var rows [][]any
-		if f.source != "" {
-			rows = [][]any{{f.source, f.filter}}
+		applier := f.applier
+		if applier == nil {
+			applier = []any{"Yes", "", "", "0"}
 		}
-		return table([]string{"Source_Host", "Replicate_Ignore_Table"}, rows)
+		if f.source != "" {
+			rows = [][]any{append([]any{f.source, f.filter}, applier...)}
+		}
+		return table([]string{"Source_Host", "Replicate_Ignore_Table", "Replica_SQL_Running", "Last_SQL_Error", "Retrieved_Gtid_Set", "Seconds_Behind_Source"}, rows)
+	case is("SELECT RECEIVED_TRANSACTION_SET") && f.group != nil:
+		return table([]string{"received", "executed"}, [][]any{append(f.group, f.vars["gtid_executed"])})
+	case is("SELECT RECEIVED_TRANSACTION_SET"):
+		return nil, mysql.NewError(1142, "SELECT command denied")
 	case is("SHOW GRANTS"):
 		var rows [][]any
 		for _, g := range f.grants {

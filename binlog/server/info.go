@@ -42,6 +42,10 @@ type Info struct {
 	Checksum       string // binlog_checksum: CRC32 or NONE
 	Compression    bool   // binlog_transaction_compression
 
+	// SyncBinlog and FlushLog are sync_binlog and innodb_flush_log_at_trx_commit; "": not known. Unless both are 1, a crash of the server's
+	// computer may take back transactions that replicas have read.
+	SyncBinlog, FlushLog string
+
 	LogsReplicaUpdates bool // log_replica_updates: what a replica applies is in its own binlog
 	LowerCaseNames     int  // lower_case_table_names
 }
@@ -52,6 +56,12 @@ func (i *Info) UsesGTIDs() bool { return i.GTIDMode == "ON" }
 
 // MariaDB reports whether the server is a MariaDB, whose GTIDs and events differ.
 func (i *Info) MariaDB() bool { return i.Flavor == MariaDB }
+
+// Forgets reports whether the server may have forgotten after a crash what it has sent to replicas.
+func (i *Info) Forgets() bool {
+	unsafe := func(v string) bool { return v != "" && v != "1" }
+	return unsafe(i.SyncBinlog) || unsafe(i.FlushLog)
+}
 
 // persist is the SQL that sets a variable for good, as far as SQL can.
 func (i *Info) persist(assignment string) string {
@@ -68,14 +78,11 @@ func (c *Conn) Info(ctx context.Context) (*Info, error) {
 	res, err := c.query(ctx, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version','server_uuid','server_id','gtid_mode',"+
 		"'gtid_executed','gtid_purged','log_bin','binlog_format','binlog_row_image','binlog_row_metadata',"+
 		"'binlog_row_value_options','binlog_checksum','binlog_transaction_compression','log_replica_updates',"+
-		"'log_slave_updates','lower_case_table_names','server_uid','gtid_binlog_pos')")
+		"'log_slave_updates','lower_case_table_names','server_uid','gtid_binlog_pos','sync_binlog','innodb_flush_log_at_trx_commit')")
 	if err != nil {
 		return nil, err
 	}
-	v := make(map[string]string, res.rows())
-	for i := range res.rows() {
-		v[strings.ToLower(res.text(i, "Variable_name"))] = res.text(i, "Value")
-	}
+	v := variables(res)
 	id, _ := strconv.ParseUint(v["server_id"], 10, 32)
 	lower, _ := strconv.Atoi(v["lower_case_table_names"])
 	format := v["binlog_format"]
@@ -91,20 +98,30 @@ func (c *Conn) Info(ctx context.Context) (*Info, error) {
 		mode = "OFF"
 	}
 	info := &Info{
-		Version: v["version"], UUID: v["server_uuid"], ServerID: uint32(id),
+		Version: v["version"], UUID: serverUUID(v), ServerID: uint32(id),
 		GTIDMode: mode, Executed: oneLine(v["gtid_executed"]), Purged: oneLine(v["gtid_purged"]),
 		BinlogOn: isOn(v["log_bin"]), Format: format, RowImage: v["binlog_row_image"], RowMetadata: v["binlog_row_metadata"],
 		RowValueOption: v["binlog_row_value_options"], Checksum: v["binlog_checksum"], Compression: isOn(v["binlog_transaction_compression"]),
+		SyncBinlog: v["sync_binlog"], FlushLog: v["innodb_flush_log_at_trx_commit"],
 		LogsReplicaUpdates: isOn(updates), LowerCaseNames: lower,
 	}
 	if isMariaDB(info.Version) {
 		info.Flavor, info.GTIDMode = MariaDB, "ON"
 		info.Executed, info.Purged = oneLine(v["gtid_binlog_pos"]), ""
-		if info.UUID = v["server_uid"]; info.UUID == "" {
-			info.UUID = "server_id " + v["server_id"]
-		}
+	}
+	if !c.who.is(info.UUID) {
+		return nil, c.another(info.UUID)
 	}
 	return info, nil
+}
+
+// variables are the rows of SHOW VARIABLES by name.
+func variables(res *result) map[string]string {
+	v := make(map[string]string, res.rows())
+	for i := range res.rows() {
+		v[strings.ToLower(res.text(i, "Variable_name"))] = res.text(i, "Value")
+	}
+	return v
 }
 
 func isOn(s string) bool { return s == "1" || strings.EqualFold(s, "ON") }

@@ -20,3 +20,16 @@ func TestInfo(t *testing.T) {
 		t.Error("GTIDs or kind of server")
 	}
 }
+
+func TestServerThatForgets(t *testing.T) {
+	for _, c := range []struct {
+		sync, flush string
+		want        bool
+	}{{"1", "1", false}, {"", "", false}, {"0", "1", true}, {"1000", "1", true}, {"1", "2", true}, {"1", "0", true}} {
+		f := newFake()
+		f.vars["sync_binlog"], f.vars["innodb_flush_log_at_trx_commit"] = c.sync, c.flush
+		if info, err := f.connect(t).Info(t.Context()); err != nil || info.Forgets() != c.want {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -51,7 +52,10 @@ const executedWait = 3 * time.Second
 
 // Locate decides where the stream from an offset begins, after proving what can be proven without reading: that the
 // server knows everything the offset says was done ([ErrOtherServer]), and still has everything after it ([ErrPurged]).
-// The errors speak of it by its origin.
+// An offset of this very server must also be in its binlog. The errors speak of it by its origin.
+//
+// A replica that has not yet executed what the offset names is waited for as long as it is catching up ([ErrBehind]): what is missing
+// comes, and until then nothing is read. One that has caught up without it, or does not replicate, is an ErrOtherServer.
 //
 // With GTIDs in the offset and gtid_mode=ON the stream is asked for by GTIDs, wherever the server has them, from the offset's
 // position on if that is proven to be right. Otherwise
@@ -70,11 +74,14 @@ func (c *Conn) Locate(ctx context.Context, start offset.Offset, origin Origin) (
 		}
 		if info.UsesGTIDs() {
 			from.ByGTID = true
-			from.Direct, err = c.direct(ctx, info, start)
+			there, err := c.sameBinlog(ctx, info, start)
+			if err == nil && there {
+				from.Direct, err = c.direct(ctx, info, start)
+			}
 			return from, err
 		}
 	}
-	if err := c.locateFile(ctx, from.File, from.Pos, origin); err != nil {
+	if err := c.locateFile(ctx, from.File, from.Pos, start.Event == 0 && start.Row == 0, origin); err != nil {
 		return DumpFrom{}, err
 	}
 	return from, nil
@@ -87,13 +94,20 @@ func (c *Conn) locateGTIDs(ctx context.Context, info *Info, done string, origin 
 		ask = c.compareMariaGTIDs
 	}
 	var unknown, gone string
-	for begin := time.Now(); ; {
+	for begin, last := time.Now(), false; ; {
 		var err error
 		if unknown, gone, err = ask(ctx, done); err != nil {
 			return err
 		}
-		if unknown == "" || time.Since(begin) > executedWait {
+		if unknown == "" || last {
 			break
+		}
+		if time.Since(begin) > executedWait {
+			if err := c.catchingUp(ctx, info, unknown, origin); err != nil {
+				return err
+			}
+			last = true // which looks at what it has applied meanwhile
+			continue
 		}
 		select {
 		case <-ctx.Done():
@@ -102,13 +116,7 @@ func (c *Conn) locateGTIDs(ctx context.Context, info *Info, done string, origin 
 		}
 	}
 	if unknown != "" {
-		why := origin.String() + " is from another server, or this one was reset (RESET BINARY LOGS AND GTIDS, RESET MASTER) or restored"
-		if !info.MariaDB() && strings.Contains(strings.ToLower(unknown), strings.ToLower(info.UUID)) {
-			why = "it is its own uuid: the server has lost transactions (a crash without sync_binlog=1, an older backup), or was reset (RESET BINARY LOGS AND GTIDS)"
-		}
-		return faultf(ErrOtherServer, "%s names transactions that %s (server_uuid %s) has never executed: %s. %s%s. "+
-			"Check database.hostname; if this is the right server, what comes after them cannot be told: %s",
-			origin, c.name(), info.UUID, unknown, strings.ToUpper(why[:1]), why[1:], origin.anew())
+		return c.phantoms(ctx, info, unknown, origin)
 	}
 	if gone != "" && info.UsesGTIDs() {
 		return faultf(ErrPurged, "%s has purged binlogs with transactions that come after %s: %s. %s", c.name(), origin, gone, purgedChoices(origin))
@@ -136,8 +144,9 @@ func purgedChoices(origin Origin) string {
 		"(delete the offset and let Debezium take one). To keep binlogs longer: SET PERSIST binlog_expire_logs_seconds=604800"
 }
 
-// locateFile proves that an event begins at file:pos, or that it is the present end of the file.
-func (c *Conn) locateFile(ctx context.Context, file string, pos int64, origin Origin) error {
+// locateFile proves that an event begins at file:pos, or that it is the present end of the file. Between transactions it must be one
+// that begins a transaction or stands alone.
+func (c *Conn) locateFile(ctx context.Context, file string, pos int64, between bool, origin Origin) error {
 	logs, err := c.BinaryLogs(ctx)
 	if err != nil {
 		return err
@@ -159,7 +168,7 @@ func (c *Conn) locateFile(ctx context.Context, file string, pos int64, origin Or
 		case pos == l.Size || pos == 4:
 			return nil
 		}
-		return c.eventBegins(ctx, file, pos, origin)
+		return c.eventBegins(ctx, file, pos, between, origin)
 	}
 	oldest, newest := logs[0].Name, logs[len(logs)-1].Name
 	base, number := splitLog(file)
@@ -172,20 +181,47 @@ func (c *Conn) locateFile(ctx context.Context, file string, pos int64, origin Or
 }
 
 // eventBegins proves that an event begins at file:pos.
-func (c *Conn) eventBegins(ctx context.Context, file string, pos int64, origin Origin) error {
+func (c *Conn) eventBegins(ctx context.Context, file string, pos int64, between bool, origin Origin) error {
 	res, err := c.query(ctx, fmt.Sprintf("SHOW BINLOG EVENTS IN %s FROM %d LIMIT 1", quote(file), pos))
 	switch {
-	case code(err) == 1220, err == nil && (res.rows() == 0 || int64(res.number(0, "Pos")) != pos):
-		return &fault{
-			text: fmt.Sprintf("%s is %s:%d, but no event begins there on %s: the position is from another server, or was written by hand. "+
-				"Check database.hostname; the positions that exist: SHOW BINLOG EVENTS IN %s LIMIT 20; if none of them will do, %s",
-				origin, file, pos, c.name(), quote(file), origin.anew()),
-			kind: ErrOtherServer, cause: err,
-		}
+	case noEvent(res, err, pos):
+		return c.elsewhere(file, pos, "no event begins there", err, origin)
 	case err != nil:
 		return c.needs(err, "REPLICATION SLAVE")
+	case between && within(res):
+		return c.elsewhere(file, pos, "the event there ("+res.text(0, "Event_type")+") is in the middle of a transaction", nil, origin)
 	}
 	return nil
+}
+
+// noEvent says whether the answer to SHOW BINLOG EVENTS is that none begins at pos.
+func noEvent(res *result, err error, pos int64) bool {
+	return code(err) == 1220 || err == nil && (res.rows() == 0 || int64(res.number(0, "Pos")) != pos)
+}
+
+// elsewhere is the error for a position that is none of this server's.
+func (c *Conn) elsewhere(file string, pos int64, why string, cause error, origin Origin) error {
+	return &fault{
+		text: fmt.Sprintf("%s is %s:%d, but %s on %s: the position is from another server, or from a binlog that was written anew since, or was written by hand. "+
+			"Check database.hostname; the positions that exist: SHOW BINLOG EVENTS IN %s LIMIT 20; if none of them will do, %s",
+			origin, file, pos, why, c.name(), quote(file), origin.anew()),
+		kind: ErrOtherServer, cause: cause,
+	}
+}
+
+// insideTransactions are the beginnings of the names of events that only stand in a transaction that has begun before them.
+var insideTransactions = []string{
+	"Table_map", "Write_rows", "Update_rows", "Delete_rows", "Xid", "XA_prepare", "Rows_query", "Annotate_rows", "Transaction_payload",
+	"Intvar", "RAND", "User var", "Begin_load_query", "Append_block", "Execute_load_query",
+}
+
+// within says whether the event that SHOW BINLOG EVENTS shows can only stand inside a transaction.
+func within(res *result) bool {
+	kind, info := res.text(0, "Event_type"), res.text(0, "Info")
+	if kind == "Query" {
+		return info == "COMMIT" || info == "ROLLBACK" || strings.HasPrefix(info, "XA END")
+	}
+	return slices.ContainsFunc(insideTransactions, func(name string) bool { return strings.HasPrefix(kind, name) })
 }
 
 // splitLog splits mysql-bin.000123 into its base and number; a name without a number gets -1.

@@ -17,6 +17,14 @@ func TestLocate(t *testing.T) {
 		t.Fatal(err)
 	}
 	gtid := offset.Offset{File: "mysql-bin.000003", Pos: 400, GTIDs: set}
+	own := func(file string, pos int64) offset.Offset { // of this very server
+		return offset.Offset{File: file, Pos: pos, GTIDs: set, ServerID: 1, Side: &offset.Side{Server: "00000000-0000-0000-0000-00000000000a"}}
+	}
+	foreign := own("mysql-bin.000003", 901)
+	foreign.Side = &offset.Side{Server: "00000000-0000-0000-0000-00000000000b"}
+	within := func(kind, info string) func(f *fake) {
+		return func(f *fake) { f.kinds, f.infos = map[int64]string{400: kind}, map[int64]string{400: info} }
+	}
 	file := func(name string, pos int64) offset.Offset { return offset.Offset{File: name, Pos: pos} }
 	tests := []struct {
 		name   string
@@ -59,6 +67,17 @@ func TestLocate(t *testing.T) {
 		{"later file", file("mysql-bin.000004", 400), nil, DumpFrom{}, ErrOtherServer, "it has mysql-bin.000002 to mysql-bin.000003"},
 		{"another base", file("binlog.000001", 400), nil, DumpFrom{}, ErrOtherServer, "the stored offset binlog.000001:400 names a binlog file that MySQL at db.example:3306 does not have"},
 		{"number of seven digits", file("mysql-bin.999999", 400), func(f *fake) { f.logs = []Log{{"mysql-bin.1000000", 100}} }, DumpFrom{}, ErrPurged, "the oldest that it has is mysql-bin.1000000"},
+		{"between transactions stands a TABLE_MAP", file("mysql-bin.000003", 400), within("Table_map", "table_id: 90 (d.t)"), DumpFrom{}, ErrOtherServer, "the event there (Table_map) is in the middle of a transaction"},
+		{"between transactions stands a COMMIT", file("mysql-bin.000003", 400), within("Query", "COMMIT"), DumpFrom{}, ErrOtherServer, "in the middle of a transaction"},
+		{"between transactions stands a GTID", file("mysql-bin.000003", 400), within("Anonymous_Gtid", "SET @@SESSION.GTID_NEXT= 'ANONYMOUS'"), DumpFrom{"mysql-bin.000003", 400, "", false, Stored, false}, nil, ""},
+		{"inside a transaction what stands there is for the reader to see", offset.Offset{File: "mysql-bin.000003", Pos: 400, Event: 2}, within("Table_map", ""), DumpFrom{"mysql-bin.000003", 400, "", false, Stored, false}, nil, ""},
+		{"own GTIDs, beyond the end of the file", own("mysql-bin.000003", 901), nil, DumpFrom{}, ErrOtherServer, "is from this very server, MySQL at db.example:3306 (server_uuid 00000000-0000-0000-0000-00000000000a), but that file has only 900 bytes: it has lost the end"},
+		{"own GTIDs, a file that is still to come", own("mysql-bin.000004", 4), nil, DumpFrom{}, ErrOtherServer, "its newest binlog file is mysql-bin.000003"},
+		{"own GTIDs, no event", own("mysql-bin.000003", 401), nil, DumpFrom{}, ErrOtherServer, "no transaction begins at that position any more"},
+		{"own GTIDs, in a transaction", own("mysql-bin.000003", 400), within("Write_rows", ""), DumpFrom{}, ErrOtherServer, "go on with start.position=" + a},
+		{"own GTIDs, the file is purged", own("mysql-bin.000001", 77), nil, DumpFrom{"mysql-bin.000001", 77, a, true, Stored, false}, nil, ""},
+		{"own GTIDs, the files have another name now", own("binlog.000077", 77), nil, DumpFrom{"binlog.000077", 77, a, true, Stored, false}, nil, ""},
+		{"GTIDs of another server, beyond the end of its file here", foreign, nil, DumpFrom{"mysql-bin.000003", 901, a, true, Stored, false}, nil, ""},
 		{"binlog off", file("mysql-bin.000003", 400), func(f *fake) { f.logs = nil }, DumpFrom{}, ErrSetup, "--log-bin"},
 	}
 	for _, tt := range tests {

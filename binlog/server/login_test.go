@@ -140,6 +140,13 @@ func TestLoginErrors(t *testing.T) {
 		{"too many connections", SSLPreferred, [][]byte{says(1040, "Too many connections")}, true, "does not take the connection"},
 		{"too many connections, TLS required", SSLRequired, [][]byte{says(1040, "Too many connections")}, true, "does not take the connection"},
 		{"host blocked", SSLPreferred, [][]byte{says(1129, "Host is blocked")}, false, "performance_schema.host_cache"},
+		{"account locked", SSLPreferred, [][]byte{says(3118, "Access denied for user 'u'. Account is locked.")}, false, "ACCOUNT UNLOCK"},
+		{"account locked, MariaDB", SSLPreferred, [][]byte{says(4151, "Access denied, this account is locked")}, false, "ACCOUNT UNLOCK"},
+		{"account locked for wrong passwords", SSLPreferred, [][]byte{says(3955, "Access denied. Account is blocked for 2 day(s) (2 day(s) remaining) due to 3 consecutive failed logins.")}, false, "because of wrong passwords"},
+		{"password expired", SSLPreferred, [][]byte{says(1862, "Your password has expired.")}, false, "the password has expired: ALTER USER"},
+		{"user has its maximum of connections", SSLPreferred, [][]byte{says(1226, "User 'u' has exceeded the 'max_user_connections' resource")}, true, "does not take the connection"},
+		{"the server shuts down", SSLPreferred, [][]byte{says(1053, "Server shutdown in progress")}, true, "does not take the connection"},
+		{"the server is offline", SSLPreferred, [][]byte{says(3032, "The server is currently in offline mode")}, true, "does not take the connection"},
 		{"host unknown", SSLPreferred, [][]byte{says(1130, "Host is not allowed")}, false, "no user of this server may come from this host"},
 		{"another protocol", SSLPreferred, [][]byte{[]byte("SSH-2.0-OpenSSH_9.2p1\r\n")}, false, "invalid protocol version"},
 		{"nonsense", SSLPreferred, [][]byte{{10, 'x', 0, 1}}, false, "make no sense"},
@@ -184,8 +191,12 @@ func TestUnreachableSaysWhy(t *testing.T) {
 		"lookup":    {dial(&net.DNSError{Err: "server misbehaving", Name: "db.example", IsTemporary: true}), "the name db.example cannot be looked up just now (dial tcp"},
 		"timed out": {dial(os.ErrDeadlineExceeded), "no answer came in time; check database.hostname and database.port, and whether a firewall is in between (dial tcp: i/o timeout)"},
 		"no route":  {dial(os.NewSyscallError("connect", syscall.EHOSTUNREACH)), "there is no way to it in the network; check database.hostname, routes and firewalls (dial tcp"},
-		"reset":     {dial(os.NewSyscallError("read", syscall.ECONNRESET)), "the server, or something in between, ended the connection (dial tcp"},
-		"other":     {dial(errors.New("connect: something new")), "dial tcp: connect: something new"},
+		"no descriptor": {
+			dial(os.NewSyscallError("socket", syscall.EMFILE)),
+			"no file descriptor is left, of this process or of the whole computer; see ulimit -n (LimitNOFILE= of a systemd unit) (dial tcp: socket: too many open files)",
+		},
+		"reset": {dial(os.NewSyscallError("read", syscall.ECONNRESET)), "the server, or something in between, ended the connection (dial tcp"},
+		"other": {dial(errors.New("connect: something new")), "dial tcp: connect: something new"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Connect(t.Context(), Config{Host: "db.example", Dial: func(context.Context, string, string) (net.Conn, error) { return nil, tt.err }})

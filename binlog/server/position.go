@@ -37,6 +37,27 @@ func (c *Conn) Position(ctx context.Context) (Position, error) {
 	return p, err
 }
 
+// Tip returns file and position at which the server's binlog stands now. It asks on a connection of its own, also when c is closed, and of
+// the server that c has asked before ([ErrMoved]).
+func (c *Conn) Tip(ctx context.Context) (file string, pos int64, err error) {
+	sess, err := c.login(ctx, false)
+	if err != nil {
+		return "", 0, err
+	}
+	defer sess.wire.Close()
+	if err := c.recognise(ctx, sess); err != nil {
+		return "", 0, err
+	}
+	res, err := sess.query(ctx, "SHOW BINARY LOG STATUS")
+	if code(err) == 1064 {
+		res, err = sess.query(ctx, "SHOW MASTER STATUS")
+	}
+	if err != nil || res.rows() == 0 {
+		return "", 0, err
+	}
+	return res.text(0, "File"), int64(res.number(0, "Position")), nil
+}
+
 // BinaryLogs returns the binlog files that the server still has, oldest first.
 func (c *Conn) BinaryLogs(ctx context.Context) ([]Log, error) {
 	res, err := c.query(ctx, "SHOW BINARY LOGS")

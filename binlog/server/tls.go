@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"net"
 	"time"
-
-	"go.uber.org/zap"
 )
 
 // tls is how a connection is encrypted in the configured mode.
@@ -82,16 +80,3 @@ func tlsFault(err error, hasOwn bool) error {
 }
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
-
-// password is that of the next login.
-func (c *Config) password() string {
-	if c.ReadPassword == nil {
-		return c.Password
-	}
-	password, err := c.ReadPassword()
-	if err != nil {
-		c.Log.Warn("the password for MySQL cannot be read again; the one read before is used", zap.Error(err))
-		return c.Password
-	}
-	return password
-}

@@ -26,6 +26,8 @@ type schemas struct {
 	log     *zap.Logger
 
 	registries *registries
+	refusal    refusal
+	warned     bool // of a server that forgets
 
 	late      *lateHistory  // is still to be written; nil: nothing is
 	unwritten offset.Offset // statements up to there have no records in the history; zero: all have
@@ -96,6 +98,15 @@ func readerConfig(c *config.Connector, from binlog.Start, log *zap.Logger) binlo
 // open opens the stream of the connector's server: at from, with the tables as they were there.
 func (s *schemas) open(ctx context.Context, from binlog.Start) (binlog.Source, error) {
 	srv := serverConfig(s.c, s.log)
+	if err := s.refusal.again(&srv); err != nil {
+		return nil, err
+	}
+	source, err := s.openAt(ctx, srv, from)
+	s.refusal.judge(&srv, err)
+	return source, err
+}
+
+func (s *schemas) openAt(ctx context.Context, srv server.Config, from binlog.Start) (binlog.Source, error) {
 	conn, err := server.Connect(ctx, srv)
 	if err != nil {
 		return nil, err
@@ -110,6 +121,12 @@ func (s *schemas) open(ctx context.Context, from binlog.Start) (binlog.Source, e
 	}
 	if info.MariaDB() != s.c.MariaDB {
 		return nil, otherKind(s.c, conn.Address(), info)
+	}
+	if info.Forgets() && !s.warned {
+		s.warned = true
+		s.log.Warn("a crash of the server's computer may take back its last transactions, whose events are in the topics by then; the stream would stop and name them. "+
+			"sync_binlog=1 and innodb_flush_log_at_trx_commit=1 on the server prevent that", zap.String("server", conn.Address()),
+			zap.String("sync_binlog", info.SyncBinlog), zap.String("innodb_flush_log_at_trx_commit", info.FlushLog))
 	}
 	opts := catalogOptions(s.c)
 	opts.IgnoreCase, opts.Version = info.LowerCaseNames != 0, info.VersionNumber()

@@ -48,7 +48,7 @@ type Pipeline struct {
 
 	Log *zap.Logger
 
-	waiting bool // an interruption has been said, and the stream has not gone on yet
+	trouble trouble // the interruption that the stream has not gone on from yet
 }
 
 // Run streams until ctx is done, then flushes, stores the offset and returns nil. What waiting can heal is waited for;
@@ -76,12 +76,7 @@ func (p *Pipeline) Run(ctx context.Context) error {
 			return fmt.Errorf("errors.max.retries=%d is reached: %w", p.MaxRetries, err)
 		}
 		d := wait.next()
-		if p.waiting {
-			p.Log.Debug("still waiting", zap.Error(err), zap.Duration("retry_in", d))
-		} else {
-			p.waiting = true
-			p.Log.Warn("the stream is interrupted; it goes on by itself from the stored offset as soon as it can", zap.Error(err))
-		}
+		p.trouble.tell(p.Log, err, d)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -101,8 +96,8 @@ func (p *Pipeline) attempt(ctx context.Context) (progress bool, err error) {
 	}
 	defer delivery.Close()
 	defer source.Close()
-	p.Log.Info("streaming", zap.Stringer("offset", source.Start()), zap.Bool("again", p.waiting))
-	p.waiting = false
+	p.Log.Info("streaming", append(p.trouble.over(), zap.Stringer("offset", source.Start()))...)
+	p.trouble = trouble{}
 	p.Emitter.Forget()
 	p.Emitter.Resume(stored)
 	saver := newSaver(p, stored)

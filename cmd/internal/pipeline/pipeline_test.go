@@ -235,8 +235,11 @@ func TestWaitingIsSaidOnce(t *testing.T) {
 		if err := p.Run(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if n := logs.FilterMessageSnippet("interrupted").Len(); n != 1 {
+		if n := logs.FilterMessageSnippet("is interrupted").Len(); n != 1 {
 			t.Errorf("the interruption was said %d times, want once", n)
+		}
+		if n := logs.FilterMessageSnippet("still interrupted").FilterFieldKey("attempts").Len(); n < 3 || n > 4 {
+			t.Errorf("%d reminders in an hour, want one after 5, 10, 20 and 40 minutes", n)
 		}
 		if n := len(*opened); n < 300 || n > 900 {
 			t.Errorf("%d attempts in an hour, want one about every 8 s", n)
