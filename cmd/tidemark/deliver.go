@@ -18,9 +18,9 @@ type ownClient struct {
 }
 
 // newDelivery connects to Kafka and starts a delivery over that connection. records bounds the bytes of the records on their
-// way; 0: the default.
-func newDelivery(ctx context.Context, c *config.Connector, records int, log *zap.Logger) (emitter.Delivery, error) {
-	client, err := kafka.NewClient(kafka.ClientConfig{Properties: c.Producer, Reread: c.ProducerReread, Log: log})
+// way; 0: the default. line is what the deliveries of the connector have in common.
+func newDelivery(ctx context.Context, c *config.Connector, records int, line *kafka.Line, log *zap.Logger) (emitter.Delivery, error) {
+	client, err := kafka.NewClient(kafka.ClientConfig{Properties: c.Producer, Reread: c.ProducerReread, Line: line, Log: log})
 	if err != nil {
 		return nil, err
 	}

@@ -217,6 +217,7 @@ func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, st
 	beat := newBeat(c, log)
 	defer beat.close()
 	renew := renewals{c: c}
+	line := new(kafka.Line)
 	p := pipeline.Pipeline{
 		Open: func(ctx context.Context, stored offset.Offset) (binlog.Source, error) {
 			from, err := begin(c, stored)
@@ -226,7 +227,7 @@ func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, st
 			source, err := s.open(ctx, from)
 			return source, renew.opened(err)
 		},
-		Deliver:       func(ctx context.Context) (emitter.Delivery, error) { return newDelivery(ctx, c, records, log) },
+		Deliver:       func(ctx context.Context) (emitter.Delivery, error) { return newDelivery(ctx, c, records, line, log) },
 		Transient:     renew.transient,
 		SchemaChange:  s.changed,
 		Schema:        regs.resolve,

@@ -42,9 +42,16 @@ type ClientConfig struct {
 	// Dial makes the connections; nil: net.Dialer. TLS is put on top of what it returns.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
+	// Line has the producers of change events of this client follow those of earlier clients with the same line, so that what
+	// those still had on its way does not get behind what these write; nil: they are on their own.
+	Line *Line
+
 	// Log is told when a broker becomes unreachable and when it is reachable again, once each; nil: nobody.
 	Log *zap.Logger
 }
+
+// Line is what clients that follow one another in a process have in common. The zero value begins one. Safe for concurrent use.
+type Line = kclient.Line
 
 // Client is a connection to a cluster, safe for concurrent use. It connects when it is first used and again whenever it
 // has to, without end.
@@ -119,7 +126,7 @@ func newClient(cfg ClientConfig, more ...kgo.Opt) (*Client, error) {
 	return &Client{
 		inner: kclient.Client{
 			Kgo: cl, ID: id, MaxRecordBytes: s.maxRequest, BufferBytes: s.bufferBytes, Compressor: compressor, Linger: s.linger,
-			Timeout: s.produce, Idle: s.idle, MetadataAge: s.metadataAge, Transient: renew.transient, Connect: connector(cl, dial, connection),
+			Timeout: s.produce, Idle: s.idle, MetadataAge: s.metadataAge, Line: cfg.Line, Transient: renew.transient, Connect: connector(cl, dial, connection),
 			Misbehaves: func(address string, err error) {
 				log.Warn("Kafka broker answers wrongly or not at all; trying again over a new connection",
 					zap.String("broker", address), zap.String("reason", err.Error()))

@@ -252,3 +252,12 @@ func TestClientSettings(t *testing.T) {
 		t.Error("no bootstrap.servers: no error")
 	}
 }
+
+// TestLine is handed to the producers of the client.
+func TestLine(t *testing.T) {
+	line := new(Line)
+	cl := open(t, ClientConfig{Properties: map[string]string{"bootstrap.servers": "127.0.0.1:1"}, Line: line})
+	if cl.Internal().Line != line {
+		t.Error("has another one")
+	}
+}

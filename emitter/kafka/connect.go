@@ -45,10 +45,20 @@ func connector(client *kgo.Client, dial dialFunc, opts []kgo.Opt) func(context.C
 		if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
 			return nil, fmt.Errorf("asking for the versions of its requests: %w", err)
 		}
-		c := &kclient.Connection{Conn: last.take(), Produce: -1}
+		c := &kclient.Connection{Conn: last.take(), Produce: -1, AddPartitionsToTxn: -1, EndTxn: -1}
 		for _, key := range resp.ApiKeys {
-			if key.ApiKey == int16(kmsg.Produce) {
+			switch kmsg.Key(key.ApiKey) {
+			case kmsg.Produce:
 				c.Produce = key.MaxVersion
+			case kmsg.AddPartitionsToTxn:
+				c.AddPartitionsToTxn = key.MaxVersion
+			case kmsg.EndTxn:
+				c.EndTxn = key.MaxVersion
+			}
+		}
+		for _, f := range resp.FinalizedFeatures {
+			if f.Name == "transaction.version" {
+				c.Transactions = f.MaxVersionLevel
 			}
 		}
 		return c, nil

@@ -25,6 +25,9 @@ func TestConnect(t *testing.T) {
 	if newest := kmsg.NewPtrProduceRequest().MaxVersion(); conn.Produce != newest {
 		t.Errorf("version %d, want %d", conn.Produce, newest)
 	}
+	if conn.AddPartitionsToTxn < 3 || conn.EndTxn < 5 || conn.Transactions != 2 {
+		t.Errorf("versions %d and %d, transaction.version %d", conn.AddPartitionsToTxn, conn.EndTxn, conn.Transactions)
+	}
 	req := kmsg.NewPtrMetadataRequest()
 	for number := range int32(3) {
 		if _, err := conn.Write(kmsg.NewRequestFormatter().AppendRequest(nil, req, number)); err != nil {

@@ -19,6 +19,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
+
+	"github.com/tidemark-cdc/tidemark/emitter/internal/kclient"
 )
 
 // Transient reports whether an error of this package may go away by itself: no connection, a broker that restarts or
@@ -27,6 +29,9 @@ import (
 func Transient(err error) bool {
 	if err == nil || errors.Is(err, kgo.ErrClientClosed) || isFile(err) {
 		return false
+	}
+	if errors.Is(err, kclient.ErrAgain) {
+		return true
 	}
 	if protocol, ok := errors.AsType[*kerr.Error](err); ok {
 		return protocol.Retriable

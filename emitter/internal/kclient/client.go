@@ -4,11 +4,15 @@ package kclient
 
 import (
 	"context"
+	"errors"
 	"net"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
+
+// ErrAgain is wrapped by an error that ends a producer, if a new one can go on from the stored offset.
+var ErrAgain = errors.New("a new producer can go on from the stored offset")
 
 // Client is one franz-go client with what package producer has to know to write to the same cluster. Safe for concurrent use.
 type Client struct {
@@ -42,6 +46,9 @@ type Client struct {
 	// MetadataAge is how old what is known of topics may become: Java's metadata.max.age.ms.
 	MetadataAge time.Duration
 
+	// Line is the earlier producers of change events without transactions; nil: each is on its own.
+	Line *Line
+
 	// Transient says whether waiting can heal an error of the cluster or of the connection to it.
 	Transient func(error) bool
 
@@ -56,5 +63,10 @@ type Client struct {
 // Connection is a connection to a broker that takes requests: TLS and login are done.
 type Connection struct {
 	net.Conn
-	Produce int16 // the highest version of produce requests that the broker takes; -1: it takes none
+
+	// The highest versions of requests that the broker takes; -1: it takes none.
+	Produce, AddPartitionsToTxn, EndTxn int16
+
+	// Transactions is the cluster's transaction.version; 0 if it has none.
+	Transactions int16
 }

@@ -46,8 +46,12 @@ func (p *Producer) answered(b *broker, taken []sending, answer *kmsg.ProduceResp
 	var done []*batch
 	var refused error
 	stale := false
+	t := p.transactions
 	for _, s := range taken {
 		part := s.part
+		if t != nil {
+			t.returned(part)
+		}
 		key := partitionKey{topic: part.topic.name, partition: part.number}
 		if !named {
 			key = partitionKey{id: s.id, partition: part.number}
@@ -62,15 +66,20 @@ func (p *Producer) answered(b *broker, taken []sending, answer *kmsg.ProduceResp
 			refused = err
 		case result != nil && (cause == nil || errors.Is(cause, kerr.DuplicateSequenceNumber)):
 			done = append(done, s.batch)
-			part.next()
+			part.next(t)
 		case tooLarge(cause) && s.batch.head.count > 1:
 			if failed := p.split(part); failed != nil {
 				refused = refusal(part, failed, nil)
 			}
+		case t != nil && ends(cause):
+			refused = t.failure(cause, "writing to topic "+part.topic.name)
+		case t != nil && errors.Is(cause, kerr.ConcurrentTransactions):
+			p.later(part, markersPause)
 		case result == nil || kerr.IsRetriable(cause) && !(errors.Is(cause, kerr.CorruptMessage) && s.batch.attempts >= mostCorrupt):
 			stale = true
-			p.later(part)
+			p.later(part, firstPause)
 		default:
+			p.spoilt = p.spoilt || ends(cause)
 			refused = refusal(part, cause, result) // the last one if there are several
 		}
 	}
@@ -103,6 +112,9 @@ type partitionKey struct {
 func (p *Producer) settle(b *broker, done []*batch) {
 	p.mu.Lock()
 	for _, batch := range done {
+		if batch.in != nil {
+			p.transactions.acknowledged(batch.in)
+		}
 		p.memory.release(batch)
 	}
 	p.pending -= len(done)
@@ -119,17 +131,18 @@ func (p *Producer) settle(b *broker, done []*batch) {
 }
 
 // next goes on to the batch behind the first one, which is done.
-func (p *partition) next() {
+func (p *partition) next(t *transactions) {
+	p.proven = p.queue[0].in
 	p.queue[0] = nil
 	p.queue = p.queue[1:]
-	p.again()
+	p.again(t)
 }
 
 // again lists the partition if it has something to be sent.
-func (p *partition) again() {
+func (p *partition) again(t *transactions) {
 	p.busy = false
 	if len(p.queue) > 0 {
-		p.list()
+		p.list(t)
 	}
 }
 
@@ -140,20 +153,23 @@ func (p *Producer) split(part *partition) error {
 		return err
 	}
 	p.pending++
+	if rest.in != nil {
+		rest.in.batches++
+	}
 	part.queue = slices.Insert(part.queue, 1, rest)
-	part.again()
+	part.again(p.transactions)
 	return nil
 }
 
 // later sends the first batch of a partition again after a pause, to whoever leads the partition then.
-func (p *Producer) later(part *partition) {
+func (p *Producer) later(part *partition, pause time.Duration) {
 	first := part.queue[0]
-	pause := min(firstPause<<min(first.attempts, 10), mostPause)
+	pause = min(pause<<min(first.attempts, 10), mostPause)
 	first.attempts++
 	time.AfterFunc(pause, func() {
 		p.mu.Lock()
 		if p.ctx.Err() == nil {
-			part.again()
+			part.again(p.transactions)
 		}
 		p.unlock()
 	})
@@ -186,8 +202,8 @@ func refusal(part *partition, cause error, result *kmsg.ProduceResponseTopicPart
 		}
 	}
 	if errors.Is(cause, kerr.OutOfOrderSequenceNumber) || errors.Is(cause, kerr.UnknownProducerID) {
-		r.Err = fmt.Errorf("partition %d has lost what it had acknowledged before this record, as by an unclean leader election; start again to go on with this record, "+
-			"or delete the stored offset and set an earlier start.position to write the lost ones once more: %w", part.number, cause)
+		r.Err = fmt.Errorf("partition %d has lost what it had acknowledged before this record, as by an unclean leader election; %w, which writes again what that does not cover; "+
+			"to write more of the lost ones once more, delete the stored offset and set an earlier start.position: %w", part.number, ErrAgain, cause)
 	}
 	whole, err := b.unpack()
 	if err != nil {

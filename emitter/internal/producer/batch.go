@@ -11,14 +11,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// batch is a record batch of one partition: open while records are appended, then closed, then sent until it is
+// batch is a record batch of one partition: open while records are appended, then closed, then numbered and sent until it is
 // acknowledged. Its bytes are the same whenever it is sent again, so that a broker that has it already knows it.
 type batch struct {
 	pieces   [][]byte // the records one after the other, cut anywhere; only the last piece has room
 	size     int      // bytes of the records
 	head     head
-	closed   bool // has its sequence number
+	closed   bool // takes no more records
+	numbered bool // has its sequence number
 	sealed   bool // head and pieces are what is sent; the records may be compressed
+	in       *transaction
 	parts    []Part
 	since    time.Time // of its first record
 	attempts int
@@ -137,7 +139,7 @@ func (b *batch) split(m *memory) (*batch, error) {
 	whole = bytes.Clone(whole) // its pieces go round
 	parts, count := b.parts, b.head.count
 	m.clear(b)
-	first, rest := &batch{head: b.head, closed: true}, &batch{head: b.head, closed: true}
+	first, rest := &batch{head: b.head, closed: true, numbered: true, in: b.in}, &batch{head: b.head, closed: true, numbered: true, in: b.in}
 	keep := count / 2
 	rest.head.sequence = after(b.head.sequence, keep)
 	for _, half := range []*batch{first, rest} {

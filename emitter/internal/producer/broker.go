@@ -106,7 +106,8 @@ type sending struct {
 // large. Without any it says after which time there will be some; 0: when it is woken. The caller holds both locks.
 func (b *broker) take(most int, strictly bool) (taken []sending, wait time.Duration) {
 	p := b.p
-	if b.requests >= mostRequests || p.ctx.Err() != nil || p.refused || len(b.ready) == 0 {
+	t := p.transactions
+	if b.requests >= mostRequests || p.ctx.Err() != nil || p.refused || len(b.ready) == 0 || t != nil && t.aborting {
 		return nil, 0
 	}
 	linger := p.cfg.Client.Linger
@@ -135,10 +136,12 @@ func (b *broker) take(most int, strictly bool) (taken []sending, wait time.Durat
 			left = append(left, part)
 			continue
 		}
-		first := part.queue[0]
-		if !first.closed {
-			part.close(first)
+		if t != nil && !t.take(part) {
+			left = append(left, part)
+			continue
 		}
+		first := part.queue[0]
+		part.assign(first)
 		part.busy, part.listed = true, false
 		taken = append(taken, sending{part, first, part.topic.id})
 		size += first.bytes()
@@ -161,6 +164,9 @@ func (b *broker) send(taken []sending, c *connection) {
 	var err error
 	if c == nil {
 		c, err = b.connection()
+	}
+	if err == nil && !p.may() {
+		return
 	}
 	if err == nil {
 		w := p.workspaces.Get().(*workspace)
@@ -217,7 +223,7 @@ func (p *Producer) seal(batch *batch, w *workspace) {
 			w.plain = plain
 		}
 	}
-	batch.head.producer, batch.head.epoch = p.id, p.epoch
+	batch.head.producer, batch.head.epoch, batch.head.transactional = p.id, p.epoch, p.transactions != nil
 	batch.sealed = true
 }
 

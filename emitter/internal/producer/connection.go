@@ -46,7 +46,8 @@ type connection struct {
 	b       *broker
 	conn    net.Conn
 	address string
-	version int16         // of produce requests, the highest
+	version int16 // of produce requests, the highest
+	made    *kclient.Connection
 	limit   time.Duration // for an answer
 	idle    time.Duration // without any request, after which it ends
 	next    int32         // number of the next request
@@ -63,18 +64,26 @@ type connection struct {
 type exchange struct {
 	number int32
 	taken  []sending
-	answer *kmsg.ProduceResponse
+	answer kmsg.Response
 	at     time.Time
+	done   func(error) // hears of the answer, or why there is none, if nothing is taken
 }
 
 // connected makes a connection the broker's. The caller holds the producer's lock, so that an end of it is not missed.
 func (b *broker) connected(made *kclient.Connection, address string) *connection {
 	client := b.p.cfg.Client
 	c := &connection{
-		b: b, conn: made.Conn, address: address, version: made.Produce, limit: client.Timeout + overhead, idle: client.Idle, used: time.Now(),
+		b: b, conn: made.Conn, address: address, version: made.Produce, made: made, limit: client.Timeout + overhead, idle: client.Idle, used: time.Now(),
 	}
 	b.conn = c
-	end := func() { _ = c.conn.Close() } // read hears of it
+	end := func() { // read hears of it
+		c.mu.Lock()
+		if len(c.sent) > 0 {
+			c.discard()
+		}
+		c.mu.Unlock()
+		_ = c.conn.Close()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.unwatch = []func() bool{context.AfterFunc(b.p.ctx, end), context.AfterFunc(b.p.client.Context(), end)}
@@ -91,19 +100,26 @@ func (c *connection) send(taken []sending, w *workspace) error {
 		return fmt.Errorf("the broker takes produce requests up to version %d, and version %d is needed, which Kafka has since 0.11: %w",
 			c.version, firstOfBatches, kerr.UnsupportedVersion)
 	}
+	if t := p.transactions; t != nil {
+		version = t.prepare(req, version)
+	}
 	req.SetVersion(version)
 	number := c.next
 	c.next++
 	buffers := c.gather(req, number, w)
-	answer := req.ResponseKind().(*kmsg.ProduceResponse)
+	return c.write(exchange{number: number, taken: taken, answer: req.ResponseKind()}, buffers)
+}
+
+// write writes a request. An error says that nothing has become of it.
+func (c *connection) write(e exchange, buffers net.Buffers) error {
 	c.mu.Lock()
 	if c.err != nil {
 		c.mu.Unlock()
 		return c.err
 	}
-	now := time.Now()
-	c.sent = append(c.sent, exchange{number, taken, answer, now})
-	c.used = now
+	e.at = time.Now()
+	c.sent = append(c.sent, e)
+	c.used = e.at
 	c.mu.Unlock()
 	if _, err := buffers.WriteTo(c.conn); err != nil {
 		c.end(err)
@@ -173,11 +189,30 @@ func (c *connection) end(err error) {
 		p.cfg.Client.Misbehaves(c.address, err)
 	}
 	for _, e := range sent {
-		p.answered(c.b, e.taken, nil, err)
+		if e.done != nil {
+			e.done(err)
+		} else {
+			p.answered(c.b, e.taken, nil, err)
+		}
+	}
+	if len(sent) > 0 {
+		c.discard()
 	}
 	_ = c.conn.Close() // with TLS it says so, which may take a while
 	for _, stop := range c.unwatch {
 		stop()
+	}
+}
+
+// discard has what the system has not sent yet not be sent any more: it would be after the producer has ended, and could arrive
+// behind what the next one writes.
+func (c *connection) discard() {
+	conn := c.conn
+	if tls, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = tls.NetConn()
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
 	}
 }
 
@@ -252,6 +287,10 @@ func (c *connection) answered(body []byte) error {
 	}
 	c.sent = slices.Delete(c.sent, 0, 1)
 	c.mu.Unlock()
-	c.b.p.answered(c.b, e.taken, e.answer, nil)
+	if e.done != nil {
+		e.done(nil)
+	} else {
+		c.b.p.answered(c.b, e.taken, e.answer.(*kmsg.ProduceResponse), nil)
+	}
 	return nil
 }

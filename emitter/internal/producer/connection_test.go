@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 	"weak"
@@ -21,7 +23,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/tidemark-cdc/tidemark/emitter/internal/kclient"
-	"github.com/tidemark-cdc/tidemark/emitter/kafka"
 )
 
 // TestWhatWaitingHeals answers with errors for a while, some of which a broker gives though it has appended the batch.
@@ -157,7 +158,7 @@ func TestClosedClient(t *testing.T) {
 	_, r, topic := begin(t, 1)
 	r.send(t, topic, 0, 1, 10)
 	r.flush(t)
-	r.client.Close()
+	r.closeClient()
 	r.send(t, topic, 0, 1, 10)
 	if err := r.fails(t); !errors.Is(err, kgo.ErrClientClosed) {
 		t.Errorf("%v", err)
@@ -426,14 +427,14 @@ func TestPlainConnections(t *testing.T) {
 	for _, compression := range []string{"none", "lz4"} {
 		c := cluster(t, 2)
 		r := newRig(t, c, plenty, "compression.type", compression)
-		client, err := kafka.NewClient(kafka.ClientConfig{Properties: map[string]string{
+		client, closed, err := newClient(map[string]string{
 			"bootstrap.servers": strings.Join(c.ListenAddrs(), ","), "compression.type": compression,
-		}})
+		}, nil)
 		must(t, err)
-		t.Cleanup(client.Close)
+		t.Cleanup(closed)
 		r.Close()
 		acked := r.cfg.Acked
-		r.Producer = New(Config{Client: client.Internal(), MaxBytes: plenty, Acked: acked, Failed: r.cfg.Failed})
+		r.Producer = New(Config{Client: client, MaxBytes: plenty, Acked: acked, Failed: r.cfg.Failed})
 		t.Cleanup(r.Producer.Close)
 		topic := r.topic(t, topicName)
 		for i := range 300 {
@@ -557,4 +558,30 @@ func TestConnectionThatIsSlowToClose(t *testing.T) {
 	r.flush(t)
 	r.send(t, topic, 0, 3, 10)
 	r.arrived(t, c, topic)
+}
+
+// TestUnsentIsDiscarded when a producer ends whose request was not answered: the system does not go on sending it.
+func TestUnsentIsDiscarded(t *testing.T) {
+	_, r, topic := begin(t, 1)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer l.Close()
+	r.connects(func(connect func() (*kclient.Connection, error)) (*kclient.Connection, error) {
+		made, err := connect()
+		must(t, err)
+		made.Conn.Close()
+		made.Conn, err = net.Dial("tcp", l.Addr().String())
+		return made, err
+	})
+	r.send(t, topic, 0, 1, 10)
+	conn, err := l.Accept()
+	must(t, err)
+	defer conn.Close()
+	_, err = conn.Read(make([]byte, 1))
+	must(t, err)
+	r.Close()
+	must(t, conn.SetReadDeadline(time.Now().Add(patience)))
+	if _, err := io.Copy(io.Discard, conn); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("%v", err)
+	}
 }

@@ -15,16 +15,15 @@ import (
 
 // initialize gets the producer's id, which the cluster gives to each new one.
 func (p *Producer) initialize() {
+	if p.transactions != nil {
+		p.transactions.run()
+		return
+	}
 	for pause := firstPause; ; pause = min(2*pause, mostPause) {
-		req := kmsg.NewPtrInitProducerIDRequest()
-		req.ProducerID, req.ProducerEpoch = -1, -1
-		resp, err := req.RequestWith(p.ctx, p.client)
+		err := p.follow()
 		if err == nil {
-			if err = kerr.ErrorForCode(resp.ErrorCode); err == nil {
-				p.id, p.epoch = resp.ProducerID, resp.ProducerEpoch
-				close(p.ready)
-				return
-			}
+			close(p.ready)
+			return
 		}
 		if p.ctx.Err() != nil {
 			return
@@ -36,6 +35,52 @@ func (p *Producer) initialize() {
 		if !p.pause(pause) {
 			return
 		}
+	}
+}
+
+// follow takes the id of the producer before this one, or else a new one.
+func (p *Producer) follow() error {
+	if line := p.cfg.Client.Line; line != nil {
+		req := kmsg.NewPtrMetadataRequest()
+		req.Topics = []kmsg.MetadataRequestTopic{}
+		resp, err := req.RequestWith(p.ctx, p.client)
+		if err != nil {
+			return err
+		}
+		if resp.ClusterID != nil {
+			p.cluster = *resp.ClusterID
+		}
+		if id, epoch, ok := line.Follow(p.cluster); ok {
+			p.id, p.epoch = id, epoch
+			return nil
+		}
+	}
+	req := kmsg.NewPtrInitProducerIDRequest()
+	req.ProducerID, req.ProducerEpoch = -1, -1
+	resp, err := req.RequestWith(p.ctx, p.client)
+	if err == nil {
+		err = kerr.ErrorForCode(resp.ErrorCode)
+	}
+	if err == nil {
+		p.id, p.epoch = resp.ProducerID, resp.ProducerEpoch
+	}
+	return err
+}
+
+// leave lets the next producer follow this one, which has ended. One whose id a broker knows otherwise has none to follow.
+func (p *Producer) leave() {
+	line := p.cfg.Client.Line
+	if line == nil || p.transactions != nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.ready:
+		if !p.spoilt {
+			line.Leave(p.cluster, p.id, p.epoch)
+		}
+	default:
 	}
 }
 
@@ -218,9 +263,9 @@ func (p *Producer) learn(t *kmsg.MetadataResponseTopic) error {
 		}
 		part := topic.partitions[number]
 		if leader := t.Partitions[i].Leader; leader >= 0 {
-			part.move(p.broker(leader))
+			part.move(p.broker(leader), p.transactions)
 		} else {
-			part.move(nil)
+			part.move(nil, p.transactions)
 			missing = kerr.LeaderNotAvailable
 		}
 	}
@@ -232,7 +277,7 @@ func (p *Producer) learn(t *kmsg.MetadataResponseTopic) error {
 }
 
 // move makes a broker the partition's leader.
-func (p *partition) move(b *broker) {
+func (p *partition) move(b *broker, t *transactions) {
 	if p.broker == b {
 		return
 	}
@@ -241,6 +286,6 @@ func (p *partition) move(b *broker) {
 	}
 	p.broker = b
 	if b != nil && !p.busy && len(p.queue) > 0 {
-		p.list()
+		p.list(t)
 	}
 }

@@ -12,8 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"github.com/tidemark-cdc/tidemark/emitter/kafka"
 )
 
 // TestLeaderMoves while batches are under way and in the queue.
@@ -144,7 +142,7 @@ func TestTopicMadeAnew(t *testing.T) {
 		must(t, c.DeleteTopic(topicName))
 		must(t, c.CreateTopic(topicName, partitions, nil))
 		r.send(t, topic, 1, 3, 10)
-		if err := r.fails(t); !kafka.Transient(err) || !strings.Contains(err.Error(), "made anew") || !strings.Contains(err.Error(), topicName) {
+		if err := r.fails(t); !r.cfg.Client.Transient(err) || !strings.Contains(err.Error(), "made anew") || !strings.Contains(err.Error(), topicName) {
 			t.Errorf("%d partitions: %v", partitions, err)
 		}
 		for p := range int(partitions) {

@@ -6,6 +6,9 @@
 // It is an idempotent producer: a batch has a sequence number in its partition, and a partition has one batch under way at a
 // time, so that whatever is sent again after a fault is in order and there once. What waiting can heal is tried until it
 // works; the first record that Kafka refuses ends the producer, and nothing newer is sent.
+//
+// With a [Transaction] all that is written is in transactions, one after the other. What ends one in a way that is not certain
+// ends the producer, and the next one of the transactional id finds it ended.
 package producer
 
 import (
@@ -33,6 +36,13 @@ type Config struct {
 
 	// Failed hears once why the producer has ended: a [Refused], or an error of the cluster as a whole. The same goes for it.
 	Failed func(error)
+
+	// Transaction has all records written in transactions, which end where [Producer.Cut] says; nil: without.
+	Transaction *Transaction
+
+	// May is asked before each request that writes; false ends the producer with [ErrStale]. It may be called from any
+	// goroutine and must not block. nil: always.
+	May func() bool
 }
 
 // Record is one record. Its bytes are copied.
@@ -68,16 +78,20 @@ type Producer struct {
 	compressor kgo.Compressor
 	largest    int // bytes of a batch
 	ctx        context.Context
-	cancel     context.CancelFunc
+	cancel     context.CancelCauseFunc
 	running    sync.WaitGroup
 	ended      sync.Once
 	ready      chan struct{} // closed when id and epoch are known
 	id         int64
 	epoch      int16
+	cluster    string    // its id, if the producer follows another or may be followed …
+	left       sync.Once // … by another one
 
 	refreshing chan struct{} // is full during a refresh of the topics: one at a time
 	stale      chan struct{} // asks for one
 	workspaces sync.Pool     // of *workspace
+
+	transactions *transactions // nil: without
 
 	mu        sync.Mutex
 	topics    map[string]*Topic
@@ -86,6 +100,7 @@ type Producer struct {
 	woken     []*broker        // have got something to do under the lock
 	began     time.Time        // of Begin …
 	now       int64            // … in ms since the epoch
+	appended  *transaction     // that records are appended to; nil: without transactions
 	memory    memory
 	full      bool          // Room waits
 	pending   int           // batches that are not acknowledged
@@ -93,6 +108,7 @@ type Producer struct {
 	room      chan struct{} // told when memory is given back
 	closed    bool          // no goroutine is started any more
 	refused   bool          // a record is: nothing more is sent
+	spoilt    bool          // a partition knows something else of the id
 	idle      chan struct{} // closed when pending falls to 0; nil while nobody waits
 }
 
@@ -104,7 +120,10 @@ func New(cfg Config) *Producer {
 		topics: make(map[string]*Topic), brokers: make(map[int32]*broker), addresses: make(map[int32]string),
 		memory: memory{limit: cfg.MaxBytes}, workspaces: sync.Pool{New: func() any { return new(workspace) }},
 	}
-	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	if cfg.Transaction != nil {
+		p.transactions = newTransactions(p, *cfg.Transaction)
+	}
 	p.running.Go(p.initialize)
 	p.running.Go(p.refreshTopics)
 	return p
@@ -115,17 +134,18 @@ func (p *Producer) Context() context.Context { return p.ctx }
 
 // Stop ends the producer without waiting. Nothing more is sent, and Failed hears nothing of it.
 func (p *Producer) Stop() {
-	p.cancel() // without the lock, which the goroutine that appends may hold
+	p.cancel(nil) // without the lock, which the goroutine that appends may hold
 }
 
 // Close ends the producer, gives up what is not acknowledged, and waits until nothing is sent any more. What was on its way may
 // have arrived.
 func (p *Producer) Close() {
-	p.cancel()
+	p.cancel(nil)
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
 	p.running.Wait()
+	p.left.Do(p.leave)
 }
 
 // fail ends the producer.
@@ -134,7 +154,28 @@ func (p *Producer) fail(err error) {
 		return
 	}
 	p.ended.Do(func() { p.cfg.Failed(err) })
-	p.cancel()
+	p.cancel(err)
+}
+
+// may asks whether something may still be written, and ends the producer if not.
+func (p *Producer) may() bool {
+	if p.cfg.May == nil || p.cfg.May() {
+		return true
+	}
+	p.fail(ErrStale)
+	return false
+}
+
+// Ready waits until the producer has its id, or has ended, or ctx has; then the error says why. With a transaction, whatever
+// transaction of its id was open has ended then, and no earlier producer of that id can write any more.
+func (p *Producer) Ready(ctx context.Context) error {
+	select {
+	case <-p.ready:
+	case <-p.ctx.Done():
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return context.Cause(p.ctx)
 }
 
 // Room waits until the batches take less than their bound, or the producer or ctx has ended.
@@ -176,7 +217,7 @@ func (p *Producer) Append(t *Topic, partition int, r *Record) {
 	part := t.partitions[partition]
 	p.place(part, r).add(&p.memory, r, p.now)
 	if !part.busy && !part.listed {
-		part.list()
+		part.list(p.transactions)
 	}
 }
 
@@ -187,10 +228,10 @@ func (p *Producer) End() { p.unlock() }
 func (p *Producer) place(part *partition, r *Record) *batch {
 	size := mostSize(r.Key, r.Value, r.Headers)
 	if n := len(part.queue); n > 0 {
-		if b := part.queue[n-1]; !b.closed && b.bytes()+size <= p.largest {
+		if b := part.queue[n-1]; !b.closed && b.in == p.appended && b.bytes()+size <= p.largest {
 			return b
 		} else if !b.closed {
-			part.close(b)
+			b.closed = true
 			if part.listed {
 				part.broker.stir() // it lingers no more
 			}
@@ -198,6 +239,9 @@ func (p *Producer) place(part *partition, r *Record) *batch {
 	}
 	b := p.memory.batch()
 	b.since = p.began
+	if b.in = p.appended; b.in != nil {
+		b.in.batches++
+	}
 	part.queue = append(part.queue, b)
 	p.pending++
 	return b

@@ -23,6 +23,8 @@ const (
 	batchHead       = 61
 
 	magic = 2
+
+	transactional = 0x10 // of the attributes
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -108,7 +110,11 @@ func finish(b []byte, h *head, records int) uint32 {
 	binary.BigEndian.PutUint32(b[batchLengthAt:], uint32(batchHead-leaderEpochAt+records))
 	binary.BigEndian.PutUint32(b[leaderEpochAt:], 0xffff_ffff)
 	b[magicAt] = magic
-	binary.BigEndian.PutUint16(b[attributesAt:], uint16(h.codec))
+	attributes := uint16(h.codec)
+	if h.transactional {
+		attributes |= transactional
+	}
+	binary.BigEndian.PutUint16(b[attributesAt:], attributes)
 	binary.BigEndian.PutUint32(b[lastDeltaAt:], uint32(h.count-1))
 	binary.BigEndian.PutUint64(b[firstTimeAt:], uint64(h.first))
 	binary.BigEndian.PutUint64(b[maxTimeAt:], uint64(h.last))
@@ -127,6 +133,8 @@ type head struct {
 	producer    int64
 	epoch       int16
 	sequence    int32
+
+	transactional bool
 }
 
 // after is the sequence number n records behind another; they count up to 2^31-1 and begin again.

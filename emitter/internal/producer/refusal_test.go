@@ -8,6 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/tidemark-cdc/tidemark/emitter/internal/kclient"
 )
 
 // TestRefused ends the producer at the first record that Kafka does not take, and sends nothing newer.
@@ -47,11 +49,33 @@ func TestRefused(t *testing.T) {
 			if want := kerr.ErrorForCode(test.cause.Code); !errors.Is(err, want) || !strings.Contains(err.Error(), test.text) {
 				t.Errorf("%v", err)
 			}
+			if lost := strings.Contains(test.text, "lost"); lost != errors.Is(err, ErrAgain) || lost && !r.cfg.Client.Transient(err) {
+				t.Errorf("a new producer can go on: %v; waiting heals it: %v", errors.Is(err, ErrAgain), r.cfg.Client.Transient(err))
+			}
 			must(t, r.Flush(t.Context())) // does not hang
 			must(t, r.Room(t.Context()))
 			r.Close()
 			holds(t, c, topicName, 0, 2)
 		})
+	}
+}
+
+// TestRefusedIsNotFollowed if a partition knows something else of the producer's id.
+func TestRefusedIsNotFollowed(t *testing.T) {
+	for cause, follows := range map[*kerr.Error]bool{
+		kerr.OutOfOrderSequenceNumber: false, kerr.UnknownProducerID: false, kerr.InvalidProducerEpoch: false, kerr.InvalidRecord: true,
+	} {
+		c := cluster(t, 1)
+		line := new(kclient.Line)
+		r := newRigWith(t, c, plenty, func(cfg *Config) { cfg.Client.Line = line })
+		topic := r.topic(t, topicName)
+		c.Fault(kfake.Fault{Keys: produce, Err: cause})
+		r.send(t, topic, 0, 1, 10)
+		_ = r.fails(t)
+		r.Close()
+		if _, _, ok := line.Follow(r.cluster); ok != follows {
+			t.Errorf("%s: is followed: %v", cause.Message, ok)
+		}
 	}
 }
 

@@ -81,10 +81,10 @@ func (r *request) AppendTo(dst []byte) []byte {
 		return dst
 	}
 	r.pieces = r.pieces[:0]
-	if flexible { // no transactional id
-		dst = kbin.AppendCompactNullableString(dst, nil)
+	if flexible {
+		dst = kbin.AppendCompactNullableString(dst, r.TransactionID)
 	} else {
-		dst = kbin.AppendNullableString(dst, nil)
+		dst = kbin.AppendNullableString(dst, r.TransactionID)
 	}
 	dst = kbin.AppendInt16(dst, r.Acks)
 	dst = kbin.AppendInt32(dst, r.TimeoutMillis)

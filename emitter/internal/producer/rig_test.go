@@ -21,7 +21,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/goleak"
 
-	"github.com/tidemark-cdc/tidemark/emitter/kafka"
+	"github.com/tidemark-cdc/tidemark/emitter/internal/kclient"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -33,6 +33,14 @@ const (
 )
 
 var produce = []kmsg.Key{kmsg.Produce}
+
+// newClient makes a client as package kafka does, which imports this one. Its caller closes it.
+var newClient func(properties map[string]string, dial func(ctx context.Context, network, address string) (net.Conn, error)) (*kclient.Client, func(), error)
+
+// SetNewClient is for the external tests of the package, which may import package kafka.
+func SetNewClient(f func(map[string]string, func(context.Context, string, string) (net.Conn, error)) (*kclient.Client, func(), error)) {
+	newClient = f
+}
 
 func must(t testing.TB, err error) {
 	t.Helper()
@@ -62,12 +70,15 @@ func spread(t testing.TB, c *kfake.Cluster, topic string, partitions int) {
 	}
 }
 
+// seeds is where a cluster is.
+type seeds interface{ ListenAddrs() []string }
+
 // rig is a producer with all that it has told.
 type rig struct {
 	*Producer
-	client *kafka.Client
-	wire   *wire
-	failed chan error
+	closeClient func()
+	wire        *wire
+	failed      chan error
 
 	mu    sync.Mutex
 	acked map[uint64]int // by group
@@ -77,23 +88,29 @@ type rig struct {
 	next map[*partition]int
 }
 
-func newRig(t testing.TB, c *kfake.Cluster, maxBytes int, properties ...string) *rig {
+func newRig(t testing.TB, c seeds, maxBytes int, properties ...string) *rig {
+	t.Helper()
+	return newRigWith(t, c, maxBytes, func(*Config) {}, properties...)
+}
+
+// newRigWith is one whose producer has more set.
+func newRigWith(t testing.TB, c seeds, maxBytes int, set func(*Config), properties ...string) *rig {
 	t.Helper()
 	p := map[string]string{"bootstrap.servers": strings.Join(c.ListenAddrs(), ",")}
 	for i := 0; i < len(properties); i += 2 {
 		p[properties[i]] = properties[i+1]
 	}
 	r := &rig{wire: &wire{}, failed: make(chan error, 1), acked: make(map[uint64]int), next: make(map[*partition]int)}
-	var err error
-	r.client, err = kafka.NewClient(kafka.ClientConfig{Properties: p, Dial: r.wire.dial})
+	client, closeClient, err := newClient(p, r.wire.dial)
 	must(t, err)
-	r.client.Internal().Misbehaves = func(_ string, err error) {
+	r.closeClient = closeClient
+	client.Misbehaves = func(_ string, err error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.told = append(r.told, err.Error())
 	}
-	r.Producer = New(Config{
-		Client: r.client.Internal(), MaxBytes: maxBytes, Failed: func(err error) { r.failed <- err },
+	cfg := Config{
+		Client: client, MaxBytes: maxBytes, Failed: func(err error) { r.failed <- err },
 		Acked: func(parts []Part) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -101,10 +118,12 @@ func newRig(t testing.TB, c *kfake.Cluster, maxBytes int, properties ...string) 
 				r.acked[part.Group] += part.Count
 			}
 		},
-	})
+	}
+	set(&cfg)
+	r.Producer = New(cfg)
 	t.Cleanup(func() {
 		r.Close()
-		r.client.Close()
+		r.closeClient()
 	})
 	return r
 }
@@ -288,7 +307,8 @@ func holds(t testing.TB, c *kfake.Cluster, topic string, partition, n int) {
 // wire makes connections that can be cut at a produce request.
 type wire struct {
 	mu    sync.Mutex
-	plan  func() cut // of the next produce request; nil: none is cut
+	plan  func() cut         // of the next produce request; nil: none is cut
+	other func(kmsg.Key) cut // of the next request of another kind; nil: none is cut
 	cuts  int
 	spoil func([]byte) []byte // makes something else of an answer to a produce request; nil: nothing
 	left  int                 // answers to be spoilt
@@ -367,6 +387,12 @@ func (c *cutConn) Write(b []byte) (int, error) {
 		}
 		if how != whole {
 			c.wire.cuts++
+		}
+		c.wire.mu.Unlock()
+	} else if len(b) > 6 {
+		c.wire.mu.Lock()
+		if c.wire.other != nil {
+			how = c.wire.other(kmsg.Key(binary.BigEndian.Uint16(b[4:])))
 		}
 		c.wire.mu.Unlock()
 	}
@@ -475,4 +501,21 @@ func (r *rig) locked(is func() bool) func() bool {
 		defer r.Producer.mu.Unlock()
 		return is()
 	}
+}
+
+func (w *wire) setOther(plan func(kmsg.Key) cut) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.other = plan
+}
+
+// cutOther cuts the next request of a kind that is not produce.
+func (w *wire) cutOther(key kmsg.Key, how cut) {
+	w.setOther(func(k kmsg.Key) cut {
+		if k != key {
+			return whole
+		}
+		w.other = nil // its lock is held
+		return how
+	})
 }
