@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 )
@@ -12,6 +13,12 @@ func main() {
 	defer stop()
 	if err := rootCommand().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "tidemark:", err)
+		if coded, ok := errors.AsType[interface {
+			error
+			ExitCode() int
+		}](err); ok {
+			os.Exit(coded.ExitCode())
+		}
 		os.Exit(1)
 	}
 }

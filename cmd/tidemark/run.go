@@ -16,6 +16,7 @@ import (
 	"github.com/tidemark-cdc/tidemark/binlog/server"
 	"github.com/tidemark-cdc/tidemark/cmd/internal/config"
 	"github.com/tidemark-cdc/tidemark/cmd/internal/pipeline"
+	"github.com/tidemark-cdc/tidemark/cmd/internal/standby"
 	"github.com/tidemark-cdc/tidemark/emitter"
 	"github.com/tidemark-cdc/tidemark/emitter/kafka"
 	"github.com/tidemark-cdc/tidemark/offset"
@@ -35,6 +36,9 @@ from the stored offset, Debezium's own included, and without one where snapshot.
 The connector files are those of Debezium's MySQL connector, the properties file is that of a Kafka Connect worker. SIGTERM or
 SIGINT ends reading, flushes, stores the offset and exits with 0; a second one exits at once. Several connectors run in one
 process; when one of them stops with an error, the others are stopped in order and the exit code is 1.
+
+Several processes may be started with the same files when offsets are kept in a topic and group.id is set: one of them runs a
+connector, and the others stand by. When it stops, one of them takes over at once, and when it dies, after standby.session.timeout.ms.
 
 --memory bounds the process, all connectors together: the heap of Go, and in it the records on their way to Kafka, for which reading
 waits when the share of their connector is used up (8 MiB at most, and never more than half of its buffer.memory). The default is nine
@@ -85,14 +89,24 @@ func run(ctx context.Context, files []string, lenient bool, flag *registryFlag, 
 	for _, c := range cfg.Connectors {
 		flag.use(c, registry)
 	}
+	standbys := make([]*standby.Standby, len(cfg.Connectors))
+	for i, c := range cfg.Connectors {
+		if standbys[i], err = newStandby(ctx, c, cfg.Worker, log.With(zap.String("connector", c.Name))); err != nil {
+			return fmt.Errorf("connector %s: %w", c.Name, err)
+		}
+	}
 	store, definitions, err := openStores(ctx, cfg.Worker, log)
 	if err != nil {
 		return stopped(ctx, err)
 	}
 	group, connectors := errgroup.WithContext(ctx)
-	for _, c := range cfg.Connectors {
+	for i, c := range cfg.Connectors {
 		group.Go(func() error {
-			if err := runConnector(connectors, c, cfg.Worker, store, definitions, memory.records, log.With(zap.String("connector", c.Name))); err != nil {
+			log := log.With(zap.String("connector", c.Name))
+			err := oneOfSeveral(connectors, standbys[i], func(ctx context.Context, may func() bool) error {
+				return runConnector(ctx, c, cfg.Worker, store, definitions, memory.records, may, log)
+			})
+			if err != nil {
 				return fmt.Errorf("connector %s: %w", c.Name, err)
 			}
 			return nil
@@ -190,8 +204,9 @@ func topicGroups(c *config.Connector) []kafka.TopicGroup {
 	return groups
 }
 
-// runConnector streams one connector until ctx is done. records bounds the bytes of its records on their way.
-func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, store offset.Store, definitions schema.Store, records int, log *zap.Logger) error {
+// runConnector streams one connector until ctx is done. records bounds the bytes of its records on their way; may says whether this
+// process may still send and store.
+func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, store offset.Store, definitions schema.Store, records int, may func() bool, log *zap.Logger) error {
 	regs, err := openRegistries(c, false, log)
 	if err != nil {
 		return err
@@ -229,6 +244,7 @@ func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, st
 		},
 		Deliver:       func(ctx context.Context) (emitter.Delivery, error) { return newDelivery(ctx, c, records, line, log) },
 		Transient:     renew.transient,
+		May:           may,
 		SchemaChange:  s.changed,
 		Schema:        regs.resolve,
 		Emitter:       em,

@@ -76,6 +76,8 @@ type Worker struct {
 	FlushInterval time.Duration // between two saves of an offset; 1 s when offset.flush.interval.ms is not set
 	FlushTimeout  time.Duration // how long a stop waits for acknowledgements
 
+	StandbySession time.Duration // after how much silence of one process another takes over; 10 s when standby.session.timeout.ms is not set
+
 	// Client holds the worker's own Kafka client settings (bootstrap.servers, security.protocol, sasl.*, ssl.*,
 	// client.id …) by their Java names: for reading and writing the offsets topic.
 	Client map[string]string

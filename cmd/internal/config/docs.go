@@ -32,7 +32,8 @@ What happens to a key:
 Text between angle brackets stands for any text, ` + "`<key or value>`" + ` for either; what is in square brackets may be left out. A value with ` + "`${env:…}`, `${file:…}` or `${dir:…}`" + ` is refused: config providers are not built
 yet. Kafka client settings (` + "`producer.*`, `sasl.*` …" + "`" + `) are checked by the client they are for.
 
-Two processes that share an offsets topic are not fenced against each other in this build. Run one.
+Several processes may be started with the same files when offsets are kept in a topic and ` + "`group.id`" + ` is set: one of them runs a
+connector, the others stand by.
 `)
 	var groups []string
 	byGroup := map[string][]Property{}
@@ -40,8 +41,11 @@ Two processes that share an offsets topic are not fenced against each other in t
 		title := p.Group
 		if p.Place == InWorker {
 			title = "Worker: " + strings.ToLower(p.Group[:1]) + p.Group[1:]
-			if p.Group == groupWorker {
+			switch p.Group {
+			case groupWorker:
 				title = p.Group
+			case groupOurs:
+				title = "Worker: " + p.Group // a name
 			}
 		}
 		if byGroup[title] == nil {

@@ -160,11 +160,12 @@ func clashes(all []*Connector) []error {
 // worker makes the worker's settings of checked values.
 func (c *checked) worker() *Worker {
 	w := &Worker{
-		Bootstrap:     c.text("bootstrap.servers"),
-		GroupID:       c.text("group.id"),
-		OffsetFile:    c.text("offset.storage.file.filename"),
-		FlushInterval: c.millis("offset.flush.interval.ms"),
-		FlushTimeout:  c.millis("offset.flush.timeout.ms"),
+		Bootstrap:      c.text("bootstrap.servers"),
+		GroupID:        c.text("group.id"),
+		OffsetFile:     c.text("offset.storage.file.filename"),
+		FlushInterval:  c.millis("offset.flush.interval.ms"),
+		FlushTimeout:   c.millis("offset.flush.timeout.ms"),
+		StandbySession: c.millis("standby.session.timeout.ms"),
 	}
 	topic := c.text("offset.storage.topic")
 	switch {

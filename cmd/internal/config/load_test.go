@@ -82,7 +82,10 @@ func TestLoadDefaults(t *testing.T) {
 		OffsetFile:    "/var/lib/offsets.dat",
 		FlushInterval: time.Second,
 		FlushTimeout:  5 * time.Second,
-		Client:        map[string]string{"bootstrap.servers": "k1:9092,k2:9092", "client.id": "connect-offsets"},
+
+		StandbySession: 10 * time.Second,
+
+		Client: map[string]string{"bootstrap.servers": "k1:9092,k2:9092", "client.id": "connect-offsets"},
 	}
 	if diff := cmp.Diff(wantWorker, cfg.Worker); diff != "" {
 		t.Errorf("worker (-want +got):\n%s", diff)

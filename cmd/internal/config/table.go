@@ -48,7 +48,7 @@ const milliMax = 1<<31 - 1
 // Properties is the table of properties: a new copy at each call. Where a pattern and a plain name fit a key, the plain
 // name counts; of two patterns, the first.
 func Properties() []Property {
-	return slices.Concat(oursTable(), mysqlTable(), eventTable(), snapshotTable(), historyTable(), tuningTable(), connectTable(), workerTable())
+	return slices.Concat(oursTable(), standbyTable(), mysqlTable(), eventTable(), snapshotTable(), historyTable(), tuningTable(), connectTable(), workerTable())
 }
 
 // oursTable holds the keys that Debezium and Kafka Connect do not know.

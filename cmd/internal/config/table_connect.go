@@ -87,10 +87,10 @@ func convertTable(place Place) []Property {
 func workerTable() []Property {
 	rows := []Property{
 		{Name: "bootstrap.servers", Type: Text, Required: true, Doc: "Kafka brokers: host:port, separated by commas."},
-		{Name: "group.id", Type: Text, Doc: "Name of the Connect cluster; here it is the beginning of client ids."},
+		{Name: "group.id", Type: Text, Doc: "Name of the Connect cluster; here it is the beginning of client ids, and with offset.storage.topic it is in the name of the consumer group that says which of several processes runs a connector."},
 		{Name: "client.id", Type: Text, Doc: "A part of the client ids of the worker's own Kafka clients."},
 		{Name: "offset.storage.file.filename", Type: Text, Doc: "File that offsets are kept in, as a standalone worker writes it.", Note: "Exactly one of this and offset.storage.topic must be set."},
-		{Name: "offset.storage.topic", Type: Text, Doc: "Compacted topic that offsets are kept in, as a distributed worker writes it.", Note: "Exactly one of this and offset.storage.file.filename must be set. Two processes on one topic are not fenced in this build: run one."},
+		{Name: "offset.storage.topic", Type: Text, Doc: "Compacted topic that offsets are kept in, as a distributed worker writes it.", Note: "Exactly one of this and offset.storage.file.filename must be set. With group.id set, several processes with the same files may be started: one runs a connector, the others stand by."},
 		{Name: "offset.storage.partitions", Type: Number, Default: "25", Min: -1, Max: milliMax, Doc: "Partitions of the offsets topic when it is created; -1 is the broker's default."},
 		{Name: "offset.storage.replication.factor", Type: Number, Default: "3", Min: -1, Max: 1<<15 - 1, Doc: "Replicas of the offsets topic when it is created; -1 is the broker's default."},
 		{Name: "offset.storage.<setting>", Type: Text, Doc: "A topic setting of the offsets topic when it is created.", Note: "cleanup.policy is always compact."},

@@ -29,6 +29,9 @@ type Pipeline struct {
 	Deliver func(ctx context.Context) (emitter.Delivery, error)
 	// Transient says whether waiting can heal an error of Open or of the source.
 	Transient func(error) bool
+	// May says whether this process is still the one to run the connector; nil: it is. It is asked before anything is stored. After a
+	// false nothing is flushed or stored at the end of an attempt: another process may have gone on from what is stored.
+	May func() bool
 
 	SchemaChange func(ctx context.Context, ev *binlog.SchemaChange) error      // [Output.SchemaChange]
 	Schema       func(ctx context.Context, needed *emitter.SchemaNeeded) error // [Output.Schema]
@@ -185,6 +188,9 @@ func (p *Pipeline) stream(ctx context.Context, source binlog.Source, delivery em
 			if err := p.saveBefore(ctx, ev, delivery, saver); err != nil {
 				return err
 			}
+			if !p.may() {
+				return errNotOurs
+			}
 			return p.SchemaChange(ctx, ev)
 		}
 	}
@@ -235,6 +241,9 @@ func (p *Pipeline) saveBefore(ctx context.Context, ev *binlog.SchemaChange, deli
 // finish ends an attempt that cause ended: it waits for the acknowledgements that are still due and stores what is safe,
 // each for the flush timeout at most, and says what the attempt comes to. A stop is no fault, but must not hide one.
 func (p *Pipeline) finish(ctx context.Context, cause error, delivery emitter.Delivery, saver *saver) error {
+	if !p.may() {
+		return cause
+	}
 	stopped := ctx.Err() != nil && errors.Is(cause, ctx.Err())
 	flushed := p.flush(ctx, delivery)
 	saved := p.save(ctx, delivery, saver)
@@ -263,6 +272,11 @@ func (p *Pipeline) finish(ctx context.Context, cause error, delivery emitter.Del
 	}
 	return err
 }
+
+// errNotOurs is why something is not stored.
+var errNotOurs = errors.New("another process may run this connector by now, so nothing is stored")
+
+func (p *Pipeline) may() bool { return p.May == nil || p.May() }
 
 // sayPrepared says what a Debezium that takes over would lose: it writes the rows of an XA transaction when it is prepared,
 // and Tidemark when it is committed.

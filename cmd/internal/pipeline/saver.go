@@ -86,6 +86,8 @@ func (s *saver) report(safe offset.Offset, err error) {
 	switch {
 	case err == nil && s.failing:
 		s.p.Log.Info("the offset is stored again", zap.Stringer("offset", safe))
+	case errors.Is(err, errNotOurs):
+		return // whoever knows why says so
 	case err != nil && !s.failing && !errors.Is(err, offset.ErrUnusable):
 		s.p.Log.Warn("the offset could not be stored; trying again at each flush interval. The stream goes on meanwhile: what it sends until then is sent again after a crash",
 			zap.Error(err))
@@ -127,6 +129,9 @@ func (s *saver) save(ctx context.Context, o offset.Offset) error {
 	}
 	if before, comparable := o.Before(s.last); s.ours && comparable && before {
 		return fmt.Errorf("offset %s lies before %s, which is stored: it is not stored. This is a fault in tidemark", o, s.last)
+	}
+	if !s.p.may() {
+		return errNotOurs
 	}
 	if err := s.p.Store.Save(ctx, s.p.Key, o); err != nil {
 		return err

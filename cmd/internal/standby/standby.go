@@ -1,0 +1,344 @@
+// Package standby has one of several processes with the same configuration run a connector, while the others wait to take over.
+package standby
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tidemark-cdc/tidemark/emitter/kafka"
+)
+
+// Config says which lock decides.
+type Config struct {
+	Lock kafka.LockConfig // ClientID is what this process's own begins with
+
+	// Fenced tells the errors of a connector to whose transactional id another producer has come; nil: there are none.
+	Fenced func(error) bool
+
+	Log *zap.Logger
+}
+
+// FencedError is the error of a connector that another instance has fenced though the group has given the lock to this process: that one
+// does not ask the group. Waiting would not end, and going on would fence it in turn.
+type FencedError struct{ Cause error }
+
+func (e *FencedError) Error() string {
+	return fmt.Sprintf("fenced by another instance, which does not belong to the group of this one: a Kafka Connect task with exactly-once support of the same group.id and name, or a tidemark that is not allowed "+
+		"to use the group. Stop one of the two before this one is started again: %v", e.Cause)
+}
+
+// Unwrap is the fault that showed it.
+func (e *FencedError) Unwrap() error { return e.Cause }
+
+// ExitCode is the exit code of a process that ends for it: EX_TEMPFAIL.
+func (e *FencedError) ExitCode() int { return 75 }
+
+// Standby is this process as one of those that may run a connector.
+type Standby struct {
+	lock    *kafka.Lock
+	log     *zap.Logger
+	fenced  func(error) bool
+	base    string
+	me      process
+	run     func(ctx context.Context, may func() bool) error
+	seen    chan sight
+	stop    context.CancelFunc
+	refused atomic.Bool // may has been false in this turn
+	free    atomic.Bool // the group turned out to be one that may not be used
+	waits   bool        // it was said that this process stands by
+}
+
+// New begins to look at the group, without waiting, so that Run need not. Close ends that.
+func New(ctx context.Context, cfg Config) (*Standby, error) { return newAs(ctx, self(), cfg) }
+
+func newAs(ctx context.Context, me process, cfg Config) (*Standby, error) {
+	base := cfg.Lock.ClientID
+	cfg.Lock.ClientID = me.clientID(base)
+	if cfg.Lock.Log == nil {
+		cfg.Lock.Log = cfg.Log
+	}
+	lock, err := kafka.NewLock(cfg.Lock)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	s := &Standby{lock: lock, log: cfg.Log, fenced: cfg.Fenced, base: base, me: me, seen: make(chan sight, 1), stop: stop}
+	go func() { s.seen <- s.look(ctx) }()
+	return s, nil
+}
+
+// Close ends the connections.
+func (s *Standby) Close() {
+	s.stop()
+	s.lock.Close()
+}
+
+// Run calls run whenever this process is the one to run the connector, until ctx ends or run returns for another reason than that the lock
+// is lost. run has to return soon when its context ends. It asks may right before it sends or stores anything: false says that
+// another process may run by now. While ctx ends, may stays true until run has returned, so that it can store where it is; only then
+// the lock is given back, upon which a waiting process takes over at once. Run is to be called once.
+//
+// A process that finds nobody else in the group does not wait for the group's decision. One whose group may not be used runs without
+// a lock, and says so.
+func (s *Standby) Run(ctx context.Context, run func(ctx context.Context, may func() bool) error) error {
+	s.run = run
+	seen := sight{err: context.Canceled}
+	select {
+	case seen = <-s.seen:
+	case <-ctx.Done():
+	}
+	if ctx.Err() == nil && time.Since(seen.at) > fresh {
+		seen = s.look(ctx)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case errors.Is(seen.err, kafka.ErrLockNotAllowed):
+		s.unlocked(seen.err)
+		return s.fate(run(ctx, s.may))
+	case seen.err != nil:
+		return seen.err
+	}
+	if len(seen.alive) == 0 {
+		s.lock.Claim()
+	} else {
+		s.say(seen.alive)
+	}
+	return s.member(ctx, seen.dead)
+}
+
+// sight is who was in the group.
+type sight struct {
+	at          time.Time
+	alive, dead []kafka.LockMember // the others that may be alive, and those of this host that have died
+	err         error
+}
+
+// fresh is how old it may be when something is done about it: others may have come.
+const fresh = time.Second
+
+// look lists the other processes of the group. It waits while Kafka cannot be reached.
+func (s *Standby) look(ctx context.Context) sight {
+	members, err := s.lock.Members(ctx)
+	seen := sight{at: time.Now(), err: err}
+	for _, m := range members {
+		if processOf(s.base, m.Client).dead(s.me) {
+			seen.dead = append(seen.dead, m)
+		} else {
+			seen.alive = append(seen.alive, m)
+		}
+	}
+	return seen
+}
+
+// bury takes the dead out of the group, so that nobody waits for them: another process that stands by then takes over at once. It
+// does so when this process is in the group itself: a group without members makes the first one wait.
+func (s *Standby) bury(ctx context.Context, dead []kafka.LockMember) {
+	select {
+	case <-time.After(joined):
+	case <-ctx.Done():
+		return
+	}
+	if err := s.lock.Remove(ctx, "the process has died", dead...); err != nil {
+		s.log.Debug("a process that has died could not be taken out of the group; it falls out when its session has timed out", zap.Error(err))
+	}
+}
+
+// joined is how long it takes to ask for a place in the group, with time to spare.
+const joined = 300 * time.Millisecond
+
+// unlocked says that there is no lock.
+func (s *Standby) unlocked(why error) {
+	s.free.Store(true)
+	s.log.Warn("the connector runs without a standby: nothing keeps another process with the same configuration from running it as well", zap.Error(why))
+}
+
+// fate is the error of a connector that has ended though nobody wanted it to.
+func (s *Standby) fate(err error) error {
+	if err != nil && s.fenced != nil && s.fenced(err) {
+		return &FencedError{err}
+	}
+	return err
+}
+
+// member runs the connector turn by turn while the membership is kept up beside it.
+func (s *Standby) member(ctx context.Context, dead []kafka.LockMember) error {
+	life, end := context.WithCancel(context.WithoutCancel(ctx)) // the lock is held until the connector has stopped
+	broken := make(chan error, 1)
+	var membership sync.WaitGroup
+	membership.Go(func() {
+		if err := s.lock.Run(life); err != nil {
+			broken <- err
+		}
+	})
+	if len(dead) > 0 {
+		membership.Go(func() { s.bury(life, dead) })
+	}
+	defer func() {
+		end()
+		membership.Wait()
+		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		if err := s.lock.Leave(leaving); err != nil {
+			s.log.Warn("the lock could not be given back: a process that stands by takes over when the session has timed out", zap.Error(err))
+		}
+	}()
+	for {
+		if err := s.await(ctx, broken); err != nil || ctx.Err() != nil {
+			return err
+		}
+		if again, err := s.turn(ctx, broken); !again {
+			return err
+		}
+	}
+}
+
+// await returns when this process has the lock.
+func (s *Standby) await(ctx context.Context, broken <-chan error) error {
+	for {
+		state, changed := s.lock.State()
+		var soon <-chan time.Time
+		switch {
+		case state == kafka.LockWaiting && !s.waits:
+			s.standBy(ctx)
+		case state != kafka.LockWaiting:
+			if s.lock.Held() {
+				if s.waits {
+					s.waits = false
+					s.log.Info("this process runs the connector now")
+				}
+				return nil
+			}
+			soon = time.After(10 * time.Millisecond) // the coordinator does not answer
+		}
+		select {
+		case <-changed:
+		case <-soon:
+		case err := <-broken:
+			return err
+		case <-ctx.Done():
+			if s.waits {
+				s.log.Info("stopped while standing by")
+			}
+			return nil
+		}
+	}
+}
+
+// errLost is why a connector is stopped whose lock is lost.
+var errLost = errors.New("another process may run the connector")
+
+// turn runs the connector until it ends or the lock is lost, and says whether to wait for the lock again.
+func (s *Standby) turn(ctx context.Context, broken <-chan error) (again bool, err error) {
+	life, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	s.refused.Store(false)
+	var watch sync.WaitGroup
+	over := make(chan struct{})
+	watch.Go(func() {
+		for {
+			state, changed := s.lock.State()
+			if state == kafka.LockWaiting {
+				end(errLost)
+				return
+			}
+			select {
+			case <-changed:
+			case err := <-broken:
+				if errors.Is(err, kafka.ErrLockNotAllowed) {
+					s.unlocked(err) // nobody else was there, and nobody else is allowed
+					return
+				}
+				end(err)
+				return
+			case <-over:
+				return
+			}
+		}
+	})
+	err = s.run(life, s.may)
+	close(over)
+	watch.Wait()
+	cause := context.Cause(life)
+	switch {
+	case ctx.Err() != nil:
+		return false, err
+	case s.free.Load():
+		return false, s.fate(err)
+	case errors.Is(cause, errLost):
+		s.log.Warn("the lock is lost: another process may run the connector. It is stopped here, without storing anything more", zap.Error(err))
+		return true, nil
+	case cause != nil: // the membership has failed
+		return false, cause
+	case err != nil && s.fenced != nil && s.fenced(err):
+		return s.yield(ctx, err)
+	case s.refused.Load():
+		s.log.Warn("it is not certain any more that this process has the lock; the connector goes on when it is", zap.Error(err))
+		return true, nil
+	}
+	return false, err
+}
+
+// confirmed is how long the group has for telling a process that is fenced that it has lost the lock: some heartbeats.
+const confirmed = 2 * time.Second
+
+// yield says what a process has to do that is fenced. Where the group has not decided yet, it waits for that; where it has decided for
+// another, this process has just not heard of it; otherwise the other one does not ask the group.
+func (s *Standby) yield(ctx context.Context, err error) (again bool, _ error) {
+	if state, changed := s.lock.State(); state == kafka.LockHeld {
+		select {
+		case <-changed:
+		case <-time.After(confirmed):
+			if s.lock.Held() {
+				return false, &FencedError{err}
+			}
+		case <-ctx.Done():
+			return false, nil
+		}
+	}
+	s.lock.Yield()
+	s.log.Info("another process has begun to run the connector, too; this one waits for what the group decides", zap.Error(err))
+	return true, nil
+}
+
+// may says whether anything may be sent or stored.
+func (s *Standby) may() bool {
+	held := s.lock.Held() || s.free.Load()
+	if !held {
+		s.refused.Store(true)
+	}
+	return held
+}
+
+// standBy says who runs the connector instead, as well as that is known.
+func (s *Standby) standBy(ctx context.Context) {
+	asking, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	others, err := s.lock.Members(asking)
+	if err != nil {
+		s.log.Debug("the members of the group could not be asked for", zap.Error(err))
+	}
+	s.say(slices.DeleteFunc(others, func(m kafka.LockMember) bool { return processOf(s.base, m.Client) == s.me }))
+}
+
+func (s *Standby) say(others []kafka.LockMember) {
+	s.waits = true
+	if len(others) == 0 {
+		s.log.Info("standing by")
+		return
+	}
+	who := others[0]
+	for _, m := range others {
+		if m.Holds {
+			who = m
+		}
+	}
+	s.log.Info("standing by: "+processOf(s.base, who.Client).String()+" runs the connector", zap.String("address", who.Host), zap.Int("others", len(others)))
+}

@@ -1,0 +1,464 @@
+package standby
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/tidemark-cdc/tidemark/emitter/kafka"
+)
+
+const session = 10 * time.Second
+
+// rig is a broker in virtual time, and processes that share one lock.
+type rig struct {
+	t       *testing.T
+	network *kfake.VirtualNetwork
+	cluster *kfake.Cluster
+}
+
+func inBubble(t *testing.T, f func(t *testing.T, r *rig)) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{t: t, network: &kfake.VirtualNetwork{}}
+		c, err := kfake.NewCluster(kfake.Ports(9092), kfake.ListenFn(r.network.Listen))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		r.cluster = c
+		f(t, r)
+	})
+}
+
+// instance is one process. Its connector runs until it is stopped or told to fail.
+type instance struct {
+	t     *testing.T
+	stop  context.CancelFunc
+	ended chan error
+	log   *observer.ObservedLogs
+
+	frozen  atomic.Bool  // the network
+	running atomic.Bool  // the connector
+	turns   atomic.Int32 // how often it was begun
+	sent    atomic.Int32 // what it was allowed to send, of a try every 10 ms
+	slow    time.Duration
+	idle    atomic.Bool // it has nothing to send
+	fail    chan error
+}
+
+var (
+	errFenced = errors.New("a newer producer has come")
+	errBroken = errors.New("the connector is broken")
+)
+
+func (r *rig) start(change ...func(*Config)) *instance { return r.startOn(self(), change...) }
+
+// startOn starts it as this process, which may be on another host.
+func (r *rig) startOn(me process, change ...func(*Config)) *instance {
+	i := &instance{t: r.t, ended: make(chan error, 1), fail: make(chan error)}
+	core, log := observer.New(zap.DebugLevel)
+	i.log = log
+	cfg := Config{
+		Lock: kafka.LockConfig{
+			ClientConfig: kafka.ClientConfig{
+				Properties: map[string]string{"bootstrap.servers": "localhost:9092"}, ClientID: "g-c-lock",
+				Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+					conn, err := r.network.DialContext(ctx, network, address)
+					return &wire{conn, &i.frozen}, err
+				},
+			},
+			Group: "tidemark-g-c", Topic: "offsets-locks", ReplicationFactor: 1, SessionTimeout: session,
+		},
+		Fenced: func(err error) bool { return errors.Is(err, errFenced) },
+		Log:    zap.New(core),
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	i.stop = cancel
+	s, err := newAs(ctx, me, cfg)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	go func() {
+		err := s.Run(ctx, i.run)
+		s.Close()
+		i.ended <- err
+	}()
+	r.t.Cleanup(cancel)
+	return i
+}
+
+// run is the connector: it sends all the time.
+func (i *instance) run(ctx context.Context, may func() bool) error {
+	i.turns.Add(1)
+	i.running.Store(true)
+	defer i.running.Store(false)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if i.idle.Load() {
+				continue
+			}
+			if !may() {
+				return errors.New("not sent")
+			}
+			i.sent.Add(1)
+		case err := <-i.fail:
+			return err
+		case <-ctx.Done():
+			if may() {
+				time.Sleep(i.slow) // stores where it is
+				if !may() {
+					i.t.Error("the lock was gone before the connector had stopped")
+				}
+			}
+			return nil
+		}
+	}
+}
+
+// wire loses what is written to it while it is frozen.
+type wire struct {
+	net.Conn
+	frozen *atomic.Bool
+}
+
+func (w *wire) Write(b []byte) (int, error) {
+	if w.frozen.Load() {
+		return len(b), nil
+	}
+	return w.Conn.Write(b)
+}
+
+// end stops the process and returns its error.
+func (i *instance) end() error {
+	i.stop()
+	return <-i.ended
+}
+
+func (i *instance) said(text string) int {
+	n := 0
+	for _, e := range i.log.All() {
+		if strings.Contains(e.Message, text) {
+			n++
+		}
+	}
+	return n
+}
+
+// await waits for something in virtual time and returns how long it took.
+func await(t *testing.T, most time.Duration, what string, f func() bool) time.Duration {
+	t.Helper()
+	began := time.Now()
+	for !f() {
+		if time.Since(began) > most {
+			t.Fatalf("not in %v: %s", most, what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return time.Since(began)
+}
+
+func (i *instance) runs(t *testing.T, most time.Duration) time.Duration {
+	t.Helper()
+	return await(t, most, "the connector runs", i.running.Load)
+}
+
+// slowFirstJoin has the broker take its time over the first member of a group, as brokers do.
+func (r *rig) slowFirstJoin(d time.Duration) {
+	var once sync.Once
+	r.cluster.ControlKey(int16(kmsg.JoinGroup), func(kmsg.Request) (kmsg.Response, error, bool) {
+		r.cluster.KeepControl()
+		once.Do(func() { r.cluster.SleepControl(func() { time.Sleep(d) }) })
+		return nil, nil, false
+	})
+}
+
+// One process runs, at once although the group takes time; the others say who does, once, and take over one after the other.
+func TestOneRunsAndTheOthersStandBy(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.slowFirstJoin(3 * time.Second)
+		a := r.start()
+		if took := a.runs(t, time.Second); took > 100*time.Millisecond {
+			t.Errorf("a process that is alone began after %v", took)
+		}
+		time.Sleep(4 * time.Second)
+		b := r.start()
+		c := r.start()
+		time.Sleep(time.Minute)
+		for _, waits := range []*instance{b, c} {
+			if waits.turns.Load() != 0 || waits.said("standing by: ") != 1 || waits.said(self().host) != 1 {
+				t.Errorf("%d turns; said %v", waits.turns.Load(), waits.log.All())
+			}
+		}
+		if a.turns.Load() != 1 || a.said("lock") != 0 {
+			t.Errorf("%d turns; said %v", a.turns.Load(), a.log.All())
+		}
+		a.slow = 15 * time.Second // it has to hold the lock for as long as it takes to stop
+		a.stop()
+		time.Sleep(a.slow - time.Millisecond)
+		if b.running.Load() || c.running.Load() {
+			t.Error("taken over before the connector had stopped")
+		}
+		if err := <-a.ended; err != nil {
+			t.Error(err)
+		}
+		took := await(t, session, "one takes over", func() bool { return b.running.Load() || c.running.Load() })
+		if took > 600*time.Millisecond {
+			t.Errorf("it took %v to take over from a process that has left", took)
+		}
+		if err := b.end(); err != nil {
+			t.Error(err)
+		}
+		c.runs(t, time.Second)
+		if b.turns.Load()+c.turns.Load() != 2 && b.turns.Load() != 0 {
+			t.Errorf("%d and %d turns", b.turns.Load(), c.turns.Load())
+		}
+		if err := c.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A process that stops for a minute and goes on sends nothing more, is no error, and stands by; later it runs again.
+func TestAProcessThatStoodStill(t *testing.T) {
+	for name, idle := range map[string]bool{"with something to send": false, "with nothing to send": true} {
+		t.Run(name, func(t *testing.T) { stoodStill(t, idle) })
+	}
+}
+
+func stoodStill(t *testing.T, idle bool) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		a := r.start()
+		a.idle.Store(idle)
+		a.runs(t, time.Second)
+		b := r.start()
+		time.Sleep(5 * time.Second)
+		a.frozen.Store(true)
+		took := b.runs(t, session+2*time.Second)
+		t.Logf("taken over after %v", took)
+		sent := a.sent.Load()
+		time.Sleep(time.Minute)
+		a.frozen.Store(false)
+		await(t, session, "it stands by", func() bool { return a.said("standing by") == 1 })
+		time.Sleep(time.Minute)
+		if a.sent.Load() != sent {
+			t.Errorf("it sent %d more", a.sent.Load()-sent)
+		}
+		if a.running.Load() || !b.running.Load() {
+			t.Error("the wrong one runs")
+		}
+		if err := b.end(); err != nil {
+			t.Error(err)
+		}
+		a.runs(t, time.Second)
+		if a.said("this process runs the connector now") != 1 {
+			t.Error(a.log.All())
+		}
+		if err := a.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The coordinator may be away for everybody: the connector goes on with the lock that it then still has. What it asks for
+// meanwhile is refused.
+func TestTheCoordinatorIsAway(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		a := r.start()
+		a.runs(t, time.Second)
+		time.Sleep(2 * time.Second)
+		var away atomic.Bool
+		away.Store(true)
+		r.cluster.ControlKey(int16(kmsg.Heartbeat), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			r.cluster.KeepControl()
+			if !away.Load() {
+				return nil, nil, false
+			}
+			return nil, io.EOF, true
+		})
+		await(t, session, "it is not certain any more", func() bool { return !a.running.Load() })
+		sent := a.sent.Load()
+		time.Sleep(time.Minute)
+		if a.sent.Load() != sent || a.said("has not answered") != 1 {
+			t.Errorf("%d more sent; said %v", a.sent.Load()-sent, a.log.All())
+		}
+		away.Store(false)
+		a.runs(t, 3*session)
+		if err := a.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// An error of the connector ends the process, and another takes over at once.
+func TestAnErrorOfTheConnector(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		a := r.start()
+		a.runs(t, time.Second)
+		b := r.start()
+		time.Sleep(5 * time.Second)
+		a.fail <- errBroken
+		if err := <-a.ended; !errors.Is(err, errBroken) {
+			t.Error(err)
+		}
+		b.runs(t, time.Second)
+		if err := b.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A process that is fenced while the group has not decided waits for its decision. One that has the lock ends: who fences it does
+// not ask the group.
+func TestFenced(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.slowFirstJoin(5 * time.Second)
+		a := r.start()
+		a.runs(t, time.Second)
+		a.fail <- errFenced
+		time.Sleep(3 * time.Second)
+		if a.running.Load() || a.turns.Load() != 1 {
+			t.Error("it runs before the group has decided")
+		}
+		a.runs(t, 3*time.Second)
+		began := time.Now()
+		a.fail <- errFenced
+		err := <-a.ended
+		fenced, ok := errors.AsType[*FencedError](err)
+		if !ok || fenced.ExitCode() != 75 || !errors.Is(err, errFenced) || !strings.Contains(err.Error(), "fenced by another instance") {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > 5*time.Second || a.turns.Load() != 2 {
+			t.Errorf("it took %v and %d turns", took, a.turns.Load())
+		}
+	})
+}
+
+// One that is fenced since it has lost the lock, and has not heard of that yet, is no error: it stands by, and may get the lock again.
+func TestFencedByTheOneThatHasTheLock(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		a := r.start()
+		a.runs(t, time.Second)
+		b := r.start()
+		time.Sleep(5 * time.Second)
+		admin := r.lock()
+		members, err := admin.Members(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range members {
+			if m.Holds {
+				if err := admin.Remove(t.Context(), "test", m); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		a.fail <- errFenced
+		await(t, 2*time.Second, "one runs", func() bool { return a.turns.Load()+b.turns.Load() == 2 })
+		time.Sleep(time.Minute)
+		if a.running.Load() == b.running.Load() || a.said("standing by") != 1 {
+			t.Error(a.running.Load(), b.running.Load(), a.log.All())
+		}
+		if err := a.end(); err != nil {
+			t.Error(err)
+		}
+		if err := b.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// lock is a client that looks at the group from outside.
+func (r *rig) lock() *kafka.Lock {
+	lock, err := kafka.NewLock(kafka.LockConfig{
+		ClientConfig: kafka.ClientConfig{Properties: map[string]string{"bootstrap.servers": "localhost:9092"}, ClientID: "admin", Dial: r.network.DialContext},
+		Group:        "tidemark-g-c", Topic: "offsets-locks",
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(lock.Close)
+	return lock
+}
+
+// Without rights on the group the connector runs as one that has no lock, and that is said once with what to allow.
+func TestWithoutRights(t *testing.T) {
+	for name, key := range map[string]kmsg.Key{"nothing": kmsg.DescribeGroups, "only to look": kmsg.JoinGroup} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.cluster.ControlKey(int16(key), func(req kmsg.Request) (kmsg.Response, error, bool) {
+					r.cluster.KeepControl()
+					switch resp := req.ResponseKind().(type) {
+					case *kmsg.DescribeGroupsResponse:
+						group := kmsg.NewDescribeGroupsResponseGroup()
+						group.Group, group.ErrorCode = "tidemark-g-c", kerr.GroupAuthorizationFailed.Code
+						resp.Groups = append(resp.Groups, group)
+						return resp, nil, true
+					case *kmsg.JoinGroupResponse:
+						resp.ErrorCode = kerr.GroupAuthorizationFailed.Code
+						return resp, nil, true
+					}
+					return nil, nil, false
+				})
+				a := r.start()
+				a.runs(t, time.Second)
+				time.Sleep(time.Minute)
+				if a.turns.Load() != 1 || !a.running.Load() || a.said("runs without a standby") != 1 {
+					t.Errorf("%d turns; said %v", a.turns.Load(), a.log.All())
+				}
+				for _, e := range a.log.FilterMessageSnippet("runs without a standby").All() {
+					if text, _ := e.ContextMap()["error"].(string); e.Level != zap.WarnLevel || !strings.Contains(text, "kafka-acls.sh") {
+						t.Error(e)
+					}
+				}
+				if err := a.end(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// Settings that the brokers refuse are an error, not something to wait for.
+func TestASessionTimeoutThatIsRefused(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		a := r.start(func(c *Config) { c.Lock.SessionTimeout = 2 * time.Second })
+		if err := <-a.ended; !errors.Is(err, kerr.InvalidSessionTimeout) {
+			t.Error(err)
+		}
+	})
+}
+
+// Where Kafka cannot be reached yet, a stop ends the wait.
+func TestStoppedBeforeKafkaIsThere(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		refused := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+		a := r.start(func(c *Config) {
+			c.Lock.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, refused }
+		})
+		time.Sleep(time.Minute)
+		if err := a.end(); err != nil || a.turns.Load() != 0 {
+			t.Error(err, a.turns.Load())
+		}
+	})
+}

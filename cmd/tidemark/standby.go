@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+
+	"go.uber.org/zap"
+
+	"github.com/tidemark-cdc/tidemark/cmd/internal/config"
+	"github.com/tidemark-cdc/tidemark/cmd/internal/standby"
+	"github.com/tidemark-cdc/tidemark/emitter/kafka"
+)
+
+// newStandby makes this process one of several that may run a connector, of which a consumer group chooses one; nil where there is no
+// such group: with offsets in a file, whose lock keeps others out, and without group.id. It does not wait.
+func newStandby(ctx context.Context, c *config.Connector, w *config.Worker, log *zap.Logger) (*standby.Standby, error) {
+	switch {
+	case w.OffsetTopic == nil:
+		return nil, nil
+	case w.GroupID == "":
+		log.Info("group.id is not set, so there is no standby, and nothing keeps another process with the same configuration from running the connector as well")
+		return nil, nil
+	}
+	return standby.New(ctx, standby.Config{Lock: lockOf(c, w, log), Log: log})
+}
+
+// oneOfSeveral runs a connector while no other process does. run asks may before it sends or stores anything.
+func oneOfSeveral(ctx context.Context, s *standby.Standby, run func(ctx context.Context, may func() bool) error) error {
+	if s == nil {
+		return run(ctx, func() bool { return true })
+	}
+	defer s.Close()
+	return s.Run(ctx, run)
+}
+
+// lockOf is the group that says which process runs a connector, and the topic of all such groups.
+func lockOf(c *config.Connector, w *config.Worker, log *zap.Logger) kafka.LockConfig {
+	return kafka.LockConfig{
+		ClientConfig:      kafka.ClientConfig{Properties: w.Client, Reread: w.ClientReread, ClientID: w.GroupID + "-" + c.Name + "-lock", Log: log},
+		Group:             "tidemark-" + w.GroupID + "-" + c.Name,
+		Topic:             w.OffsetTopic.Name + "-locks",
+		ReplicationFactor: w.OffsetTopic.ReplicationFactor,
+		SessionTimeout:    w.StandbySession,
+	}
+}
