@@ -38,7 +38,7 @@ func TestBinaryTexts(t *testing.T) {
 			document := append([]byte{0x0c, byte(n-2) | 0x80, byte((n-2)>>7) | 0x80, byte((n - 2) >> 14)}, text[2:]...)
 			want = appendBinary([]byte("x"), append(append([]byte(`"`), text[2:]...), '"'))
 			for before := range 4 {
-				if got, ok := appendBinaryJSON(dst, document, &binaryCell{head: before}); !ok || !bytes.Equal(got, want) {
+				if got, ok := appendBinaryJSON(dst, document, &binaryCell{head: uint32(before)}); !ok || !bytes.Equal(got, want) {
 					t.Errorf("document of %d behind %d: got %d bytes, %v", n, before, len(got), ok)
 				}
 			}

@@ -21,7 +21,8 @@ type binaryCell struct {
 	last     *schema.LastSecond   // of binaryTimestamp
 	day      schema.LastDay       // of binaryDatetime
 	decimal  schema.SmallDecimals // of binaryDecimal
-	head     int                  // of binaryJSON
+	head     uint32               // of binaryJSON …
+	keys     *schema.LastKeys     // … and this, too
 	from     *column
 }
 
@@ -396,12 +397,12 @@ func printable(w uint64) uint64 { return w | (w + ones) | (w - ones*' ') }
 // appendBinaryJSON appends the text of a JSON document behind the branch, if it can without the decoder. The text is printed
 // behind as many bytes as the length of the one before had, which c.head has; if its own has more or less, it is moved.
 func appendBinaryJSON(dst, cell []byte, c *binaryCell) ([]byte, bool) {
-	before := max(c.head, 1)
+	before := max(int(c.head), 1)
 	if cap(dst)-len(dst) < 1+longestVarint {
 		dst = slices.Grow(dst, 1+longestVarint)
 	}
 	n := len(dst) + int(c.skip)
-	text, ok := schema.AppendJSON(dst[:n+before], cell)
+	text, ok := schema.AppendJSON(dst[:n+before], cell, c.keys)
 	if !ok {
 		return dst, false
 	}
@@ -421,6 +422,6 @@ func appendBinaryJSON(dst, cell []byte, c *binaryCell) ([]byte, bool) {
 	end := n + len(length) + size
 	copy(text[n+len(length):end], text[n+before:])
 	copy(text[n:], length)
-	c.head = len(length)
+	c.head = uint32(len(length))
 	return text[:end], true
 }

@@ -66,6 +66,8 @@ func (b *builder) newBinaryCells(fields []shape) ([]binaryCell, error) {
 		f := fields[i].leaf.column
 		c := binaryCell{optional: f.typ.Optional, layout: f.layout, way: binaryWayOf(f.layout), from: f}
 		switch c.way {
+		case binaryJSON:
+			c.keys = new(schema.LastKeys)
 		case binaryTimestamp:
 			c.last = new(schema.LastSecond)
 		case binaryDecimal:

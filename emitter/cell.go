@@ -19,6 +19,7 @@ type cell struct {
 	null     []byte             // what a nil cell is written as, if optional
 	literal  []byte             // what comes before the value, when it is long
 	last     *schema.LastSecond // of wayDatetime and wayTimestamp
+	keys     *schema.LastKeys   // of wayJSON
 	from     *column
 }
 
@@ -154,7 +155,7 @@ func (p *program) appendRow(dst []byte, cells []cell, row [][]byte, r *run) ([]b
 				continue
 			}
 		case wayJSON:
-			if text, ok := schema.AppendQuotedJSON(dst, b); ok {
+			if text, ok := schema.AppendQuotedJSON(dst, b, c.keys); ok {
 				dst = text
 				continue
 			}

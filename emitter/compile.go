@@ -242,8 +242,11 @@ func (b *builder) newCells(s *shape, first, last int) ([]cell, error) {
 		if c.scale >= 0 || b.dialect.text == simpleText && dateKindOf(f.typ) != noDate {
 			c.way = wayDecoder
 		}
-		if c.way == wayDatetime || c.way == wayTimestamp {
+		switch c.way {
+		case wayDatetime, wayTimestamp:
 			c.last = new(schema.LastSecond)
+		case wayJSON:
+			c.keys = new(schema.LastKeys)
 		}
 		if c.null, err = b.null(f, int(c.scale)); err != nil {
 			return nil, fmt.Errorf("column %q: %w", f.name, err)

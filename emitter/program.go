@@ -51,40 +51,38 @@ type run struct {
 
 // append runs the program for one row.
 func (p *program) append(dst []byte, r *run) ([]byte, error) {
-	for i := range p.ops {
-		o := &p.ops[i]
+	ops := p.ops
+	for i := range ops {
+		o := &ops[i]
 		if o.segment != nil {
 			dst = append(dst, o.segment.text...)
 		}
-		if o.kind == opSegment {
-			continue
-		}
 		var err error
-		if o.kind == opBinaryCells {
+		switch o.kind {
+		case opSegment:
+			continue
+		case opCells:
+			dst, err = p.appendCells(dst, o, r)
+		case opBinaryCells:
 			dst, err = p.appendBinaryCells(dst, o, r)
-		} else {
-			dst, err = p.appendOther(dst, o, r)
+		case opRow:
+			dst = schema.AppendInt(dst, int64(r.row))
+			continue
+		case opBinaryRow:
+			if u := zigzag(int64(r.row)); u < 1<<7 {
+				dst = append(dst, byte(u)) // without a call
+			} else {
+				dst = appendLong(dst, int64(r.row))
+			}
+			continue
+		case opSlot:
+			dst, err = p.dialect.appendTree(dst, o.typ, &r.slots[o.slot])
+		case opJava:
+			dst, err = appendJavaStruct(dst, o.shape, r)
 		}
 		if err != nil {
 			return dst, err
 		}
-	}
-	return dst, nil
-}
-
-// appendOther appends what is neither a segment nor cells in Avro.
-func (p *program) appendOther(dst []byte, o *op, r *run) ([]byte, error) {
-	switch o.kind {
-	case opRow:
-		return schema.AppendInt(dst, int64(r.row)), nil
-	case opBinaryRow:
-		return appendLong(dst, int64(r.row)), nil
-	case opCells:
-		return p.appendCells(dst, o, r)
-	case opJava:
-		return appendJavaStruct(dst, o.shape, r)
-	case opSlot:
-		return p.dialect.appendTree(dst, o.typ, &r.slots[o.slot])
 	}
 	return dst, nil
 }

@@ -58,12 +58,12 @@ func appendJSON(dst, doc []byte) ([]byte, error) {
 // AppendQuotedJSON appends the text of a JSON column's cell as a JSON string, which saves the formats that want this to
 // look for the quotes again. It does so for documents without control characters, quotes, backslashes and characters
 // outside the BMP in strings; for others, and damaged ones, ok is false and dst as it was, and the column's [Decoder]
-// has to be asked. It is safe for concurrent use.
-func AppendQuotedJSON(dst, cell []byte) (text []byte, ok bool) {
+// has to be asked. last is the column's; nil: nothing is remembered. It is safe for concurrent use with different ones.
+func AppendQuotedJSON(dst, cell []byte, last *LastKeys) (text []byte, ok bool) {
 	p := jsonPrinter{budget: len(cell), quoted: true}
 	var err error
 	if text = append(dst, '"'); len(cell) > 0 && cell[0] == jsonbSmallObject {
-		text, err = p.smallObject(text, cell[1:], 1)
+		text, err = p.smallObject(text, cell[1:], 1, last)
 	} else {
 		text, err = p.document(text, cell)
 	}
@@ -96,7 +96,7 @@ func (p *jsonPrinter) value(out []byte, kind byte, data []byte, at, depth int) (
 			return out, errJSONDeep
 		}
 		if kind == jsonbSmallObject && p.quoted {
-			return p.smallObject(out, data[at:], depth)
+			return p.smallObject(out, data[at:], depth, nil)
 		}
 		return p.container(out, kind, data[at:], depth)
 	case jsonbString:

@@ -125,7 +125,7 @@ func checkPlain(t *testing.T, doc []byte, text string, err error) {
 	t.Helper()
 	const before = "before"
 	for _, room := range []int{0, 50, 1000} {
-		got, ok := AppendJSON(append(make([]byte, 0, len(before)+room), before...), doc)
+		got, ok := AppendJSON(append(make([]byte, 0, len(before)+room), before...), doc, nil)
 		want := before
 		if ok {
 			want += text
@@ -193,7 +193,7 @@ func TestSmallObjects(t *testing.T) {
 func checkQuoted(t *testing.T, doc []byte, text string, err error) bool {
 	t.Helper()
 	const before = "before"
-	got, ok := AppendQuotedJSON([]byte(before), doc)
+	got, ok := AppendQuotedJSON([]byte(before), doc, nil)
 	if !ok {
 		if string(got) != before {
 			t.Fatalf("%x left %s", doc, got)

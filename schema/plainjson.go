@@ -6,12 +6,13 @@ import (
 )
 
 // AppendJSON appends the text of a JSON column's cell, as the column's [Decoder] gives it. For NULL and damaged cells ok is
-// false and dst as it was, and the decoder has to be asked. It is safe for concurrent use.
-func AppendJSON(dst, cell []byte) (text []byte, ok bool) {
+// false and dst as it was, and the decoder has to be asked. last is the column's; nil: nothing is remembered. It is safe for
+// concurrent use with different ones.
+func AppendJSON(dst, cell []byte, last *LastKeys) (text []byte, ok bool) {
 	p := jsonPrinter{budget: len(cell)}
 	var err error
 	if len(cell) > 0 && cell[0] == jsonbSmallObject {
-		text, err = p.smallObject(dst, cell[1:], 1)
+		text, err = p.smallObject(dst, cell[1:], 1, last)
 	} else {
 		text, err = p.document(dst, cell)
 	}
@@ -22,8 +23,8 @@ func AppendJSON(dst, cell []byte) (text []byte, ok bool) {
 }
 
 // smallObject is container for small objects, the usual ones, in a string or as a whole document: it knows the widths, and
-// most members are written by putMembers.
-func (p *jsonPrinter) smallObject(out, data []byte, depth int) ([]byte, error) {
+// most members are written by putMembers. last may know its keys; it is nil inside documents.
+func (p *jsonPrinter) smallObject(out, data []byte, depth int, last *LastKeys) ([]byte, error) {
 	if len(data) < 4 {
 		return out, errJSONShort
 	}
@@ -40,13 +41,17 @@ func (p *jsonPrinter) smallObject(out, data []byte, depth int) ([]byte, error) {
 		return append(out, "{}"...), nil
 	}
 	data = data[:size]
+	var known []jsonKey
+	if last != nil {
+		known = last.of(data, count, p.quoted)
+	}
 	if cap(out)-len(out) < memberRoom {
 		out = slices.Grow(out, memberRoom*(count+1))
 	}
 	out = append(out, '{')
 	for i := 0; ; i++ {
 		var end int
-		end, i = p.putMembers(out, data, i)
+		end, i = p.putMembers(out, data, i, known)
 		if out = out[:end]; i >= count {
 			break
 		}
@@ -63,8 +68,8 @@ func (p *jsonPrinter) smallObject(out, data []byte, depth int) ([]byte, error) {
 	return out, p.spend(0)
 }
 
-// memberRoom is the room that a member that putMembers writes may need.
-const memberRoom = 48
+// memberRoom is the room that a member that putMembers writes may need, and so much more that no place in it has to be checked.
+const memberRoom = 72
 
 // literals are the texts of literals with the comma behind them, and literalSizes their lengths.
 var (
@@ -77,8 +82,9 @@ var (
 
 // putMembers writes members of a small object from first on, each with a comma, behind out, within its capacity. It returns
 // where they end and the first member that is not written, since it has more than a short plain key with a short plain
-// string, a literal or a number of 16 bits, or needs more room. It calls nothing, so that all it goes by stays in registers.
-func (p *jsonPrinter) putMembers(out, data []byte, first int) (end, done int) {
+// string, a literal or a number of 16 bits, or needs more room. Keys that are known need not be short. It calls nothing, so
+// that all it goes by stays in registers.
+func (p *jsonPrinter) putMembers(out, data []byte, first int, known []jsonKey) (end, done int) {
 	quote, q := uint64('"'), uint64(1)
 	if p.quoted {
 		quote, q = '\\'|'"'<<8, 2
@@ -91,18 +97,26 @@ func (p *jsonPrinter) putMembers(out, data []byte, first int) (end, done int) {
 	i := first
 	for ; i < count && n+memberRoom <= uint64(len(out)); i++ {
 		to := (*[memberRoom]byte)(out[n : n+memberRoom])
-		key := binary.LittleEndian.Uint32(keys[4*i : 4*i+4])
-		size := uint64(key >> 16)
-		w, ok := shortWord(data, uint64(key&0xffff)+size, size)
-		if !ok {
-			break
+		var at uint64
+		var paid int
+		if i < len(known) {
+			k := &known[i]
+			*(*[len(k.text)]byte)(to[:]) = k.text
+			at, paid = k.size, k.paid
+		} else {
+			key := binary.LittleEndian.Uint32(keys[4*i : 4*i+4])
+			size := uint64(key >> 16)
+			w, ok := shortWord(data, uint64(key&0xffff)+size, size)
+			if !ok {
+				break
+			}
+			paid = int(size)
+			binary.LittleEndian.PutUint16(to[:], uint16(quote))
+			binary.LittleEndian.PutUint64(to[q&3:], w)
+			at = q + size
+			binary.LittleEndian.PutUint32(to[at&15:], uint32(quote|':'<<(8*q&63)))
+			at += q + 1
 		}
-		paid := int(size)
-		binary.LittleEndian.PutUint16(to[:], uint16(quote))
-		binary.LittleEndian.PutUint64(to[q&3:], w)
-		at := q + size
-		binary.LittleEndian.PutUint32(to[at&15:], uint32(quote|':'<<(8*q&63)))
-		at += q + 1
 
 		entry := binary.LittleEndian.Uint32(data[values+3*i-1 : values+3*i+3]) // and the byte before it
 		kind, value := byte(entry>>8), uint16(entry>>16)
@@ -118,26 +132,26 @@ func (p *jsonPrinter) putMembers(out, data []byte, first int) (end, done int) {
 				return p.putSpent(spent, n, i)
 			}
 			paid += int(size)
-			binary.LittleEndian.PutUint16(to[at&15:], uint16(quote))
-			binary.LittleEndian.PutUint64(to[(at&15)+(q&3):], w)
+			binary.LittleEndian.PutUint16(to[at&31:], uint16(quote))
+			binary.LittleEndian.PutUint64(to[(at&31)+(q&3):], w)
 			at += q + size
-			binary.LittleEndian.PutUint32(to[at&31:], uint32(quote|','<<(8*q&63)))
+			binary.LittleEndian.PutUint32(to[at&63:], uint32(quote|','<<(8*q&63)))
 			at += q + 1
 		case jsonbLiteral:
 			if value&0xff > 2 {
 				return p.putSpent(spent, n, i)
 			}
-			binary.LittleEndian.PutUint64(to[at&15:], literals[value&3])
+			binary.LittleEndian.PutUint64(to[at&31:], literals[value&3])
 			at += literalSizes[value&3]
 		case jsonbInt16, jsonbUint16:
 			v := uint32(value)
 			if kind == jsonbInt16 && value >= 1<<15 {
 				v = 1<<16 - v
-				to[at&15] = '-'
+				to[at&31] = '-'
 				at++
 			}
 			digits, size := fiveDigits(v)
-			binary.LittleEndian.PutUint64(to[at&15:], digits|','<<(8*size&63))
+			binary.LittleEndian.PutUint64(to[at&63:], digits|','<<(8*size&63))
 			at += size + 1
 		default:
 			return p.putSpent(spent, n, i)
