@@ -2,6 +2,7 @@ package emitter
 
 import (
 	"slices"
+	"unsafe"
 
 	"github.com/tidemark-cdc/tidemark/offset"
 )
@@ -57,4 +58,46 @@ func (b *Batch) Reset() {
 	b.headers = b.headers[:0]
 	b.sides.Reset()
 	b.members = 0
+}
+
+// copy makes copies of records, with memory of their own.
+func (b *Batch) copy(records []Record) {
+	var of, kept *offset.Side
+	for i := range records {
+		r := records[i]
+		r.Key, r.Value = b.keep(r.Key), b.keep(r.Value)
+		if r.moved {
+			start := len(b.headers)
+			for _, h := range r.Headers {
+				b.headers = append(b.headers, Header{h.Name, b.keep(h.Value)})
+			}
+			r.Headers = b.headers[start:len(b.headers):len(b.headers)]
+		}
+		if side := r.Offset.Side; side != nil && side.Open != nil {
+			if side != of { // those of an event share one
+				of, kept = side, side.Kept()
+			}
+			r.Offset.Side = kept
+		}
+		b.members += len(r.Offset.Extra) * int(unsafe.Sizeof(offset.Member{}))
+		*b.next() = r
+	}
+}
+
+// keep copies bytes to the memory of the batch.
+func (b *Batch) keep(p []byte) []byte {
+	if p == nil {
+		return nil
+	}
+	start := len(b.mem)
+	b.mem = append(b.mem, p...)
+	return b.mem[start:len(b.mem):len(b.mem)]
+}
+
+// empty is Reset that does not keep the memory of a large row.
+func (b *Batch) empty() {
+	if cap(b.mem) > 2*batchBytes {
+		b.mem = nil
+	}
+	b.Reset()
 }

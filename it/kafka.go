@@ -15,7 +15,8 @@ import (
 )
 
 // Kafka is a real broker (one node, KRaft) in a container. It has two listeners: one that tests use, and one behind Proxy that
-// processes under test use. Since a client goes where the broker tells it to, the second one advertises the proxy's address. All
+// processes under test use. Since a client goes where the broker tells it to, the second one advertises the proxy's address. A third
+// one is for the broker itself, which goes the way of other brokers with transactions and cannot reach the host's ports. All
 // topics have the time at which the broker appended a record, so that records and offsets are on one clock.
 type Kafka struct {
 	container *container
@@ -29,11 +30,11 @@ cat >server.properties <<X
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@localhost:9095
-listeners=DIRECT://0.0.0.0:9092,PROXIED://0.0.0.0:9094,CONTROLLER://localhost:9095
-advertised.listeners=DIRECT://127.0.0.1:%d,PROXIED://127.0.0.1:%d
-listener.security.protocol.map=DIRECT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT
+listeners=DIRECT://0.0.0.0:9092,PROXIED://0.0.0.0:9094,ITSELF://localhost:9093,CONTROLLER://localhost:9095
+advertised.listeners=DIRECT://127.0.0.1:%d,PROXIED://127.0.0.1:%d,ITSELF://localhost:9093
+listener.security.protocol.map=DIRECT:PLAINTEXT,PROXIED:PLAINTEXT,ITSELF:PLAINTEXT,CONTROLLER:PLAINTEXT
 controller.listener.names=CONTROLLER
-inter.broker.listener.name=DIRECT
+inter.broker.listener.name=ITSELF
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 allow.everyone.if.no.acl.found=true
 log.dirs=/tmp/kafka-data
@@ -224,7 +225,8 @@ func (k *Kafka) Count(t testing.TB, prefix string) int64 {
 	return n
 }
 
-// Read returns all records that the topics starting with prefix hold now, each partition in order.
+// Read returns all records that the topics starting with prefix hold now, each partition in order: what a consumer with
+// isolation.level=read_committed gets. It waits for transactions that are open.
 func (k *Kafka) Read(t testing.TB, prefix string) []Message {
 	t.Helper()
 	topics := k.Topics(t, prefix)
@@ -257,8 +259,9 @@ func (k *Kafka) Read(t testing.TB, prefix string) []Message {
 	if open == 0 {
 		return nil
 	}
+	// Control records are kept because the last one of a partition may be one.
 	c, err := kgo.NewClient(kgo.SeedBrokers(k.Addr()), kgo.ConsumePartitions(start), kgo.FetchMaxWait(200*time.Millisecond),
-		kgo.FetchMaxBytes(8<<20))
+		kgo.FetchMaxBytes(8<<20), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,6 +281,9 @@ func (k *Kafka) Read(t testing.TB, prefix string) []Message {
 			}
 			if r.Offset == end-1 {
 				open--
+			}
+			if r.Attrs.IsControl() {
+				return
 			}
 			m := Message{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Time: r.Timestamp, Key: r.Key, Value: r.Value}
 			for _, h := range r.Headers {

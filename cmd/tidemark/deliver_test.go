@@ -52,13 +52,13 @@ func TestI7_NextDeliveryIsNotTouched(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	first, err := newDelivery(t.Context(), c, 0, nil, zap.NewNop())
+	first, err := (&deliveries{c: c, log: zap.NewNop()}).open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	send(first, 100)
 	time.Sleep(300 * time.Millisecond) // so that it is on its way
-	second, err := newDelivery(t.Context(), c, 0, nil, zap.NewNop())
+	second, err := (&deliveries{c: c, log: zap.NewNop()}).open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,12 +13,20 @@ func main() {
 	defer stop()
 	if err := rootCommand().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "tidemark:", err)
-		if coded, ok := errors.AsType[interface {
-			error
-			ExitCode() int
-		}](err); ok {
-			os.Exit(coded.ExitCode())
-		}
-		os.Exit(1)
+		os.Exit(exitCode(err))
 	}
+}
+
+// exitCode is that of an error.
+func exitCode(err error) int {
+	if coded, ok := errors.AsType[interface {
+		error
+		ExitCode() int
+	}](err); ok {
+		return coded.ExitCode()
+	}
+	if isFenced(err) {
+		return exitFenced
+	}
+	return 1
 }

@@ -15,10 +15,10 @@ import (
 // it: what it does not have is loaded from there, and what is saved is copied there as well as can be, so that a
 // connector whose own topic is taken away goes on.
 type ownStore struct {
-	offset.Store // the connector's own
-	worker       offset.Store
-	log          *zap.Logger
-	failing      bool
+	*kafka.TopicStore // the connector's own
+	worker            offset.Store
+	log               *zap.Logger
+	failing           bool
 }
 
 func openOwnStore(ctx context.Context, c *config.Connector, w *config.Worker, worker offset.Store, log *zap.Logger) (*ownStore, error) {
@@ -33,11 +33,11 @@ func openOwnStore(ctx context.Context, c *config.Connector, w *config.Worker, wo
 	if err != nil {
 		return nil, err
 	}
-	return &ownStore{Store: own, worker: worker, log: log}, nil
+	return &ownStore{TopicStore: own, worker: worker, log: log}, nil
 }
 
 func (s *ownStore) Load(ctx context.Context, key offset.Key) (offset.Offset, error) {
-	o, err := s.Store.Load(ctx, key)
+	o, err := s.TopicStore.Load(ctx, key)
 	if err != nil || !o.IsZero() {
 		return o, err
 	}
@@ -45,15 +45,18 @@ func (s *ownStore) Load(ctx context.Context, key offset.Key) (offset.Offset, err
 }
 
 func (s *ownStore) Save(ctx context.Context, key offset.Key, o offset.Offset) error {
-	if err := s.Store.Save(ctx, key, o); err != nil {
+	if err := s.TopicStore.Save(ctx, key, o); err != nil {
 		return err
 	}
+	s.copy(ctx, key, o)
+	return nil
+}
+
+// copy copies an offset that is stored to the worker's place.
+func (s *ownStore) copy(ctx context.Context, key offset.Key, o offset.Offset) {
 	err := s.worker.Save(ctx, key, o)
 	if err != nil && !s.failing && !errors.Is(err, context.Canceled) {
 		s.log.Warn("the offset is stored in the connector's own topic, but could not be copied to the worker's place", zap.Error(err))
 	}
 	s.failing = err != nil
-	return nil
 }
-
-func (s *ownStore) close() { _ = s.Store.Close() }

@@ -17,7 +17,6 @@ import (
 	"github.com/tidemark-cdc/tidemark/cmd/internal/config"
 	"github.com/tidemark-cdc/tidemark/cmd/internal/pipeline"
 	"github.com/tidemark-cdc/tidemark/cmd/internal/standby"
-	"github.com/tidemark-cdc/tidemark/emitter"
 	"github.com/tidemark-cdc/tidemark/emitter/kafka"
 	"github.com/tidemark-cdc/tidemark/offset"
 	"github.com/tidemark-cdc/tidemark/schema"
@@ -35,7 +34,8 @@ from the stored offset, Debezium's own included, and without one where snapshot.
 
 The connector files are those of Debezium's MySQL connector, the properties file is that of a Kafka Connect worker. SIGTERM or
 SIGINT ends reading, flushes, stores the offset and exits with 0; a second one exits at once. Several connectors run in one
-process; when one of them stops with an error, the others are stopped in order and the exit code is 1.
+process; when one of them stops with an error, the others are stopped in order and the exit code is 1, or 75 when another instance
+has taken its place.
 
 Several processes may be started with the same files when offsets are kept in a topic and group.id is set: one of them runs a
 connector, and the others stand by. When it stops, one of them takes over at once, and when it dies, after standby.session.timeout.ms.
@@ -221,18 +221,20 @@ func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, st
 		return err
 	}
 	defer s.close()
+	topic, _ := store.(*kafka.TopicStore)
 	if c.OffsetsTopic != "" {
 		own, err := openOwnStore(ctx, c, w, store, log)
 		if err != nil {
 			return stopped(ctx, err)
 		}
-		defer own.close()
-		store = own
+		defer func() { _ = own.Close() }()
+		store, topic = own, own.TopicStore
 	}
+	key := offset.Key{Connector: c.Name, Server: c.Prefix}
+	delivery := &deliveries{c: c, records: records, may: may, log: log, topic: topic, key: key, flush: w.FlushInterval}
 	beat := newBeat(c, log)
 	defer beat.close()
 	renew := renewals{c: c}
-	line := new(kafka.Line)
 	p := pipeline.Pipeline{
 		Open: func(ctx context.Context, stored offset.Offset) (binlog.Source, error) {
 			from, err := begin(c, stored)
@@ -242,14 +244,15 @@ func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, st
 			source, err := s.open(ctx, from)
 			return source, renew.opened(err)
 		},
-		Deliver:       func(ctx context.Context) (emitter.Delivery, error) { return newDelivery(ctx, c, records, line, log) },
+		Deliver:       delivery.open,
+		DeliverFirst:  c.ExactlyOnce != nil,
 		Transient:     renew.transient,
 		May:           may,
 		SchemaChange:  s.changed,
 		Schema:        regs.resolve,
 		Emitter:       em,
-		Store:         store,
-		Key:           offset.Key{Connector: c.Name, Server: c.Prefix},
+		Store:         delivery.loopStore(store),
+		Key:           key,
 		Heartbeat:     c.Heartbeats.Interval,
 		Beat:          beat.run,
 		SkipRows:      skipRows(c, log),

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"go.uber.org/zap"
 
 	"github.com/tidemark-cdc/tidemark/cmd/internal/config"
 	"github.com/tidemark-cdc/tidemark/cmd/internal/standby"
+	"github.com/tidemark-cdc/tidemark/emitter"
 	"github.com/tidemark-cdc/tidemark/emitter/kafka"
 )
 
@@ -20,13 +22,16 @@ func newStandby(ctx context.Context, c *config.Connector, w *config.Worker, log 
 		log.Info("group.id is not set, so there is no standby, and nothing keeps another process with the same configuration from running the connector as well")
 		return nil, nil
 	}
-	return standby.New(ctx, standby.Config{Lock: lockOf(c, w, log), Log: log})
+	return standby.New(ctx, standby.Config{Lock: lockOf(c, w, log), Fenced: isFenced, Log: log})
 }
+
+// isFenced says that another producer has come to the connector's transactional id.
+func isFenced(err error) bool { return errors.Is(err, emitter.ErrFenced) }
 
 // oneOfSeveral runs a connector while no other process does. run asks may before it sends or stores anything.
 func oneOfSeveral(ctx context.Context, s *standby.Standby, run func(ctx context.Context, may func() bool) error) error {
 	if s == nil {
-		return run(ctx, func() bool { return true })
+		return explainFenced(run(ctx, func() bool { return true }))
 	}
 	defer s.Close()
 	return s.Run(ctx, run)

@@ -109,9 +109,9 @@ func rules() map[string]rule {
 		"ssl.truststore.location":                  {"", honoured, ""},
 		"ssl.truststore.password":                  {"", honoured, ""},
 		"ssl.truststore.type":                      {"", honoured, ""},
-		"transaction.timeout.ms":                   {"60000", noEffect, "there are no transactions"},
-		"transaction.two.phase.commit.enable":      {"false", refused, "there are no transactions"},
-		"transactional.id":                         {"null", refused, "delivery in transactions is not supported"},
+		"transaction.timeout.ms":                   {"", honoured, ""},
+		"transaction.two.phase.commit.enable":      {"false", refused, "a transaction that nobody ends would hold up all who read"},
+		"transactional.id":                         {"null", refused, "it is <group.id>-<name>-0, as in Kafka Connect, so that each fences the other"},
 		"value.serializer":                         {"org.apache.kafka.common.serialization.ByteArraySerializer", refused, "the converters make the bytes"},
 	}
 	for _, name := range []string{"kinit.cmd", "min.time.before.relogin", "service.name", "ticket.renew.jitter", "ticket.renew.window.factor"} {
@@ -170,6 +170,7 @@ func readProperties(properties map[string]string) (settings, []string, error) {
 		produce:     r.millis("request.timeout.ms", 30*time.Second, 100*time.Millisecond, time.Hour),
 		compression: r.compression(),
 	}
+	r.millis("transaction.timeout.ms", time.Minute, time.Second, math.MaxInt32*time.Millisecond) // read by who has transactions
 	s.security, s.user = r.security()
 	return s, r.warnings, errors.Join(r.errs...)
 }

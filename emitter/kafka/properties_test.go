@@ -41,7 +41,7 @@ func TestCheckProperties(t *testing.T) {
 		{name: "ignore keys", properties: map[string]string{"partitioner.ignore.keys": "true"}, err: "lose their order"},
 		{name: "partitioner", properties: map[string]string{"partitioner.class": "org.example.Mine"}, err: "Java code"},
 		{name: "interceptors", properties: map[string]string{"interceptor.classes": "org.example.Mine"}, err: "Java code"},
-		{name: "transactions", properties: map[string]string{"transactional.id": "x"}, err: "transactions is not supported"},
+		{name: "transactions", properties: map[string]string{"transactional.id": "x"}, err: "it is <group.id>-<name>-0"},
 		{name: "linger", properties: map[string]string{"linger.ms": "soon"}, err: "linger.ms=soon: want a whole number from 0 to 60000"},
 		{name: "size", properties: map[string]string{"max.request.size": "-1"}, err: "max.request.size=-1"},
 		{name: "compression", properties: map[string]string{"compression.type": "brotli"}, err: "want none, gzip, snappy, lz4 or zstd"},

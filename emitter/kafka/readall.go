@@ -15,10 +15,22 @@ type span struct{ start, end int64 }
 
 // spans lists the partitions of a topic. One that was made a moment ago may be missing.
 func (c *Client) spans(ctx context.Context, topic string) (map[int32]span, error) {
+	return c.spansUpTo(ctx, topic, c.admin.ListEndOffsets)
+}
+
+// decided is spans up to the first transaction of each partition that is not decided.
+func (c *Client) decided(ctx context.Context, topic string) (map[int32]span, error) {
+	return c.spansUpTo(ctx, topic, c.admin.ListCommittedOffsets)
+}
+
+// listing asks for offsets of all partitions of topics.
+type listing func(context.Context, ...string) (kadm.ListedOffsets, error)
+
+func (c *Client) spansUpTo(ctx context.Context, topic string, end listing) (map[int32]span, error) {
 	// Both at once. An end that is read a little before the start is no fault: what is deleted meanwhile was not kept.
 	var starts, ends kadm.ListedOffsets
 	var both errgroup.Group
-	list := func(into *kadm.ListedOffsets, ask func(context.Context, ...string) (kadm.ListedOffsets, error)) {
+	list := func(into *kadm.ListedOffsets, ask listing) {
 		both.Go(func() error {
 			listed, err := ask(ctx, topic)
 			if err == nil {
@@ -29,7 +41,7 @@ func (c *Client) spans(ctx context.Context, topic string) (map[int32]span, error
 		})
 	}
 	list(&starts, c.admin.ListStartOffsets)
-	list(&ends, c.admin.ListEndOffsets)
+	list(&ends, end)
 	if err := both.Wait(); err != nil {
 		return nil, err
 	}

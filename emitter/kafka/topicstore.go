@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
 
@@ -65,7 +65,10 @@ type TopicStore struct {
 	values map[string][]byte // by key: the newest value that all in-sync replicas have; nil after a deletion
 	places map[string]place  // by key: where the newest record is
 	keys   map[offset.Key]*savedKey
+	fences map[*fence]struct{} // to be ended with the store
 	closed bool
+
+	fenceWait time.Duration // fenceWait, but in tests
 }
 
 // place is where a record lies in the topic.
@@ -78,12 +81,14 @@ type place struct {
 type savedKey struct {
 	token chan struct{} // holds one: who has it loads or saves
 	last  *sent         // the last write, unless it is known to have been done
+	fence *fence        // writes in transactions; nil: not
+	open  bool          // it was said that there are no transactions
 	said  string        // the side record and offset of which it was said that they do not belong together
 }
 
 var _ offset.Store = (*TopicStore)(nil)
 
-// OpenTopicStore makes the topic if it does not exist, as Connect does, checks that it is compacted and reads all of it.
+// OpenTopicStore makes the topic if it does not exist, as Connect does, checks that it is compacted and reads what is decided.
 // While the cluster cannot be reached it waits, until ctx ends.
 func OpenTopicStore(ctx context.Context, cfg TopicStoreConfig) (*TopicStore, error) {
 	if err := cfg.check(); err != nil {
@@ -101,8 +106,11 @@ func OpenTopicStore(ctx context.Context, cfg TopicStoreConfig) (*TopicStore, err
 		values:    make(map[string][]byte),
 		places:    make(map[string]place),
 		keys:      make(map[offset.Key]*savedKey),
+		fences:    make(map[*fence]struct{}),
+		fenceWait: fenceWait,
 	}
-	if err := s.readToEnd(ctx); err != nil {
+	// What is not decided may have to be ended first, by [TopicStore.Fence] or a delivery; Load waits for it.
+	if err := s.readUpTo(ctx, c.client.decided); err != nil {
 		c.close()
 		return nil, err
 	}
@@ -111,14 +119,17 @@ func OpenTopicStore(ctx context.Context, cfg TopicStoreConfig) (*TopicStore, err
 
 // readToEnd reads what was written to the topic up to now, by whomever. Records of transactions that are not decided
 // are waited for; other pipelines can store meanwhile.
-func (s *TopicStore) readToEnd(ctx context.Context) error {
+func (s *TopicStore) readToEnd(ctx context.Context) error { return s.readUpTo(ctx, s.client.spans) }
+
+// readUpTo reads what spans says.
+func (s *TopicStore) readUpTo(ctx context.Context, spans func(context.Context, string) (map[int32]span, error)) error {
 	select {
 	case s.reading <- struct{}{}:
 		defer func() { <-s.reading }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	ends, err := retry(ctx, func() (map[int32]int64, error) { return s.ends(ctx) })
+	ends, err := retry(ctx, func() (map[int32]int64, error) { return s.ends(ctx, spans) })
 	if err != nil {
 		return fmt.Errorf("offsets topic %s: %w", s.topic, err)
 	}
@@ -168,14 +179,14 @@ func (s *TopicStore) keep(r *kgo.Record) {
 }
 
 // ends gives the end of each partition, and begins reading partitions that are new at their start.
-func (s *TopicStore) ends(ctx context.Context) (map[int32]int64, error) {
-	spans, err := s.client.spans(ctx, s.topic)
+func (s *TopicStore) ends(ctx context.Context, spans func(context.Context, string) (map[int32]span, error)) (map[int32]int64, error) {
+	now, err := spans(ctx, s.topic)
 	if err != nil {
 		return nil, err
 	}
 	ends := make(map[int32]int64)
 	added := make(map[int32]kgo.Offset)
-	for partition, span := range spans {
+	for partition, span := range now {
 		if next, known := s.next[partition]; !known {
 			s.next[partition] = span.start
 			added[partition] = kgo.NewOffset().At(span.start)
@@ -242,6 +253,9 @@ func (s *TopicStore) Load(ctx context.Context, key offset.Key) (offset.Offset, e
 	defer giveBack()
 	if err := s.readToEnd(ctx); err != nil {
 		return offset.Offset{}, err
+	}
+	if k.fence != nil {
+		k.fence.loaded(s.present(key))
 	}
 	v := s.stored(key)
 	o, err := offset.Parse(v.offset)
@@ -311,13 +325,11 @@ func (s *TopicStore) spellings(key offset.Key) [][]byte {
 }
 
 // Save writes the side record of o, if it has a Side, waits until all in-sync replicas have it, writes o under key and
-// returns when they have that. When ctx ends before, it is not known what will be written; it will in any case not be
-// written after a later Save of the same key, which waits until it is known.
+// returns when they have that. After [TopicStore.Fence] both are one transaction, and Save returns when it is committed.
+// When ctx ends before, it is not known what will be written; it will in any case not be written after a later Save of the
+// same key, which waits until it is known.
 func (s *TopicStore) Save(ctx context.Context, key offset.Key, o offset.Offset) error {
-	if o.IsZero() {
-		return fmt.Errorf("offsets topic %s: refusing to store an empty offset for %s", s.topic, key)
-	}
-	if err := key.Check(); err != nil {
+	if err := s.storable(key, o); err != nil {
 		return err
 	}
 	if err := s.save(ctx, key, o); err != nil {
@@ -332,28 +344,18 @@ func (s *TopicStore) save(ctx context.Context, key offset.Key, o offset.Offset) 
 		return err
 	}
 	defer giveBack()
+	if k.fence != nil {
+		return s.saveFenced(ctx, key, k, o)
+	}
 	if err := s.settle(ctx, k); err != nil {
 		return err
 	}
-	v := s.stored(key)
-	before, err := offset.Parse(v.offset)
-	if err != nil {
-		before = offset.Offset{} // refused by Load; whoever saves all the same has no offset before
-	}
-	if side := o.AppendSide(nil, before, v.side); side != nil && !bytes.Equal(side, v.side) {
-		if err := s.write(ctx, k, &kgo.Record{Key: key.Side().Append(nil), Value: side}); err != nil {
-			return err
+	for _, e := range s.prepare(key, o, nil).Entries {
+		record := &kgo.Record{Key: e.Key, Value: e.Value}
+		if e.Partition >= 0 {
+			record.Partition = kclient.Fixed(e.Partition)
 		}
-	}
-	exact, value := key.Append(nil), o.Append(nil)
-	if !bytes.Equal(v.key, exact) || !bytes.Equal(v.offset, value) {
-		if err := s.write(ctx, k, &kgo.Record{Key: exact, Value: value}); err != nil {
-			return err
-		}
-	}
-	for _, other := range v.others {
-		// Where it stands: in another partition it could be read before what it deletes.
-		if err := s.write(ctx, k, &kgo.Record{Key: other.key, Partition: kclient.Fixed(other.at.partition)}); err != nil {
+		if err := s.write(ctx, k, record); err != nil {
 			return err
 		}
 	}
@@ -366,10 +368,7 @@ func (s *TopicStore) write(ctx context.Context, k *savedKey, record *kgo.Record)
 	if err == nil {
 		k.last = nil
 	}
-	if errors.Is(err, kerr.MessageTooLarge) {
-		return fmt.Errorf("%w: the record has %d bytes; raise max.request.size of the worker's producer and max.message.bytes of the topic", err, len(record.Key)+len(record.Value))
-	}
-	return err
+	return withSize(err, []Entry{{Key: record.Key, Value: record.Value}})
 }
 
 // Close ends the connections. It does not write; a Save under way fails.
@@ -379,6 +378,7 @@ func (s *TopicStore) Close() error {
 	s.closed = true
 	s.mu.Unlock()
 	if !again {
+		s.unfence()
 		s.close()
 	}
 	return nil

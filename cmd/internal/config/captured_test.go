@@ -75,7 +75,6 @@ func TestCaptured(t *testing.T) {
 	const signals = "notification.enabled.channels signal.data.collection"
 	refused := map[string]string{
 		"blocking-snapshot":           signals,
-		"exactly-once":                "exactly.once.support",
 		"file-stream":                 "connector.class",
 		"incremental-control":         signals,
 		"incremental-insert-delete":   signals,

@@ -181,6 +181,17 @@ type Connector struct {
 	TopicGroups   []TopicGroup // the first that takes a topic counts, before TopicCreation
 
 	OffsetsTopic string // offsets.storage.topic: the connector's own offsets topic; "": the worker's place
+
+	// TransactionalID is <group.id>-<name>-0; "" without group.id.
+	TransactionalID string
+	ExactlyOnce     *ExactlyOnce // nil: delivery is at least once
+}
+
+// ExactlyOnce says how the Kafka transactions of a connector are made.
+type ExactlyOnce struct {
+	Boundary string        // transaction.boundary: poll, interval, connector or source
+	Interval time.Duration // of interval
+	Timeout  time.Duration // after which the cluster ends a transaction by itself
 }
 
 // Converter says how a key or value becomes bytes.

@@ -222,7 +222,7 @@ func TestRefused(t *testing.T) {
 		},
 		"events": {
 			connector: c{
-				"transforms=x", "transforms.x.type=y", "errors.tolerance=all", "header.converter=a.B", "exactly.once.support=required", "post.processors=r", "r.type=z",
+				"transforms=x", "transforms.x.type=y", "errors.tolerance=all", "header.converter=a.B", "exactly.once.support=always", "post.processors=r", "r.type=z",
 				"skipped.operations=c,none", "column.mask.hash.ROT13.with.salt.x=a.b.c", "column.truncate.to.0.chars=a.b.c", "message.key.columns=a.b;a.c:d,,e", "topic.naming.strategy=a.B",
 				"topic.delimiter=/", "column.include.list=a", "column.exclude.list=b", "gtid.source.includes=a", "gtid.source.excludes=b", "time.precision.mode=adaptive",
 				"offsets.storage.topic=a/b", "schema.history.internal=io.debezium.storage.redis.history.RedisSchemaHistory",
@@ -277,14 +277,30 @@ func TestRefused(t *testing.T) {
 		},
 		"two stores":     {worker: "offset.storage.topic=t\n", want: c{"offset.storage.topic: set beside offset.storage.file.filename"}},
 		"worker numbers": {worker: "offset.flush.interval.ms=0\noffset.flush.timeout.ms=x\n", want: c{"offset.flush.interval.ms: ", "offset.flush.timeout.ms: "}},
-		"exactly once":   {worker: "exactly.once.source.support=enabled\n", want: c{"exactly.once.source.support: "}},
-		"policy":         {worker: "connector.client.config.override.policy=None\n", want: c{"connector.client.config.override.policy: "}},
-		"bad broker":     {worker: "bootstrap.servers=localhost\n", want: c{`bootstrap.servers: "localhost" is not host:port`}},
-		"acks":           {connector: c{"producer.override.acks=1"}, want: c{"producer.override.acks: 1 is refused"}},
-		"worker's acks":  {worker: "producer.acks=0\n", want: c{"producer.acks: 0 is refused"}},
-		"sasl":           {worker: "security.protocol=SASL_SSL\nsasl.mechanism=GSSAPI\nproducer.security.protocol=NONE\n", want: c{"producer.security.protocol: ", "sasl.mechanism: "}},
-		"admin":          {worker: "admin.security.protocol=SASL_PLAINTEXT\n", want: c{"admin.override.security.protocol: differs from the producer's"}},
-		"start":          {connector: c{"start.position=3e11fa47-71ca-11e1-9e33-c80aa9429562:9-7"}, want: c{"start.position: GTID set"}},
+		"exactly once": {
+			worker: "exactly.once.source.support=enabled\n",
+			want:   c{"exactly.once.source.support: enabled needs group.id in the worker's file", "exactly.once.source.support: enabled needs the offsets in a topic"},
+		},
+		"exactly once of a connector": {
+			worker: "group.id=g\n", connector: c{"exactly.once.support=required"}, want: c{"exactly.once.support: required needs the offsets in a topic"},
+		},
+		"exactly once without a group": {connector: c{"exactly.once.support=required", "offsets.storage.topic=own"}, want: c{"exactly.once.support: required needs group.id"}},
+		"transactional id":             {connector: c{"producer.override.transactional.id=x"}, want: c{"producer.override.transactional.id: x is refused: it is <group.id>-<name>-0"}},
+		"long interval": {
+			worker: "group.id=g\n", connector: c{"exactly.once.support=required", "offsets.storage.topic=own", "transaction.boundary=interval", "transaction.boundary.interval.ms=60000"},
+			want: c{"transaction.boundary: interval: each Kafka transaction would last 60000 ms, and after transaction.timeout.ms=60000 the brokers roll it back"},
+		},
+		"transaction keys": {
+			connector: c{"transaction.boundary=row", "transaction.boundary.interval.ms=0", "producer.override.transaction.timeout.ms=soon"},
+			want:      c{"producer.override.transaction.timeout.ms: soon", `transaction.boundary: "row" is not allowed; it must be one of poll, interval, connector, source`, "transaction.boundary.interval.ms: "},
+		},
+		"policy":        {worker: "connector.client.config.override.policy=None\n", want: c{"connector.client.config.override.policy: "}},
+		"bad broker":    {worker: "bootstrap.servers=localhost\n", want: c{`bootstrap.servers: "localhost" is not host:port`}},
+		"acks":          {connector: c{"producer.override.acks=1"}, want: c{"producer.override.acks: 1 is refused"}},
+		"worker's acks": {worker: "producer.acks=0\n", want: c{"producer.acks: 0 is refused"}},
+		"sasl":          {worker: "security.protocol=SASL_SSL\nsasl.mechanism=GSSAPI\nproducer.security.protocol=NONE\n", want: c{"producer.security.protocol: ", "sasl.mechanism: "}},
+		"admin":         {worker: "admin.security.protocol=SASL_PLAINTEXT\n", want: c{"admin.override.security.protocol: differs from the producer's"}},
+		"start":         {connector: c{"start.position=3e11fa47-71ca-11e1-9e33-c80aa9429562:9-7"}, want: c{"start.position: GTID set"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := load(t, workerText+test.worker, connectorJSON(test.connector...))
@@ -431,7 +447,7 @@ func TestOffsetTopicIsCompacted(t *testing.T) {
 func TestCapturedWorkers(t *testing.T) {
 	for file, want := range map[string][]string{
 		"distributed.properties":  nil,
-		"exactly-once.properties": {"exactly.once.source.support"},
+		"exactly-once.properties": nil,
 		"standalone.properties":   {"key.converter", "value.converter"}, // StringConverter
 	} {
 		c := write(t, map[string]string{"c.json": connectorJSON()})

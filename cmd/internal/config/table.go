@@ -36,7 +36,6 @@ const (
 	noCluster    = "A process runs the connectors it is given; there is no cluster of workers."
 	keepAlive    = "The server is asked for heartbeats, and their absence ends the connection."
 	noJVM        = "There is no JVM."
-	onlyExactly  = "It matters to exactly-once delivery only (see exactly.once.support)."
 	onlySinks    = "It matters to sink connectors only."
 	onlyWith     = "It matters only with a key that is refused in this build: "
 	doneForAdmin = "Topics are made over the producer's connection, so the value must be that of the producer."

@@ -42,9 +42,19 @@ func connectTable() []Property {
 			Property{Name: "producer.override.<setting>", Type: Text, Doc: "Setting of the Kafka producer, by its Java name; it wins over the worker's producer.<setting>."},
 			Property{Name: "admin.override.<setting>", Type: Text, Note: doneForAdmin, Doc: "Setting of the Kafka client that creates topics."},
 			Property{Name: "consumer.override.<setting>", Type: Text, Status: Accepted, Note: onlySinks, Doc: "Setting of a sink's consumer."},
-			Property{Name: "exactly.once.support", Type: Enum, Default: "requested", Allowed: []string{"requested", "required"}, Status: NotYet, Doc: "Whether delivery must be exactly once.", Note: "In this build delivery is at least once. Remove the key or set it to requested."},
-			Property{Name: "transaction.boundary", Type: Enum, Default: "poll", Allowed: []string{"poll", "interval", "connector"}, Status: Accepted, Note: onlyExactly, Doc: "Where Kafka transactions end."},
-			Property{Name: "transaction.boundary.interval.ms", Type: Millis, Min: 1, Max: 1<<63 - 1, Status: Accepted, Note: onlyExactly, Doc: "How long a Kafka transaction lasts with transaction.boundary=interval."},
+			Property{
+				Name: "exactly.once.support", Type: Enum, Default: "requested", Allowed: []string{"requested", "required"}, Doc: "Whether delivery must be exactly once: required makes it so.",
+				Note: "It needs offset.storage.topic and group.id. With requested it is what the worker's exactly.once.source.support says. Kafka Connect refuses required unless the worker has that enabled.",
+			},
+			Property{
+				Name: "transaction.boundary", Type: Enum, Default: "poll", Allowed: []string{"poll", "interval", "connector", "source"}, Doc: "Where Kafka transactions end, of exactly-once delivery.",
+				Note: "All end at commits of MySQL. poll: when the source waits, after 100 ms or 10,000 records; a MySQL transaction that has more is split behind a row. interval: not when the source waits, and after transaction.boundary.interval.ms. " +
+					"source, which Kafka Connect does not know: like poll, but a MySQL transaction is never split. connector: like poll, since Debezium defines no boundaries; that is warned of.",
+			},
+			Property{
+				Name: "transaction.boundary.interval.ms", Type: Millis, Min: 1, Max: 1<<63 - 1, Doc: "How long a Kafka transaction lasts with transaction.boundary=interval; offset.flush.interval.ms when it is not set.",
+				Note: "It must be less than producer.override.transaction.timeout.ms.",
+			},
 			Property{Name: "offsets.storage.topic", Type: Text, Doc: "An offsets topic for this connector alone, written over the producer's connection.", Note: "What it does not have yet is read from the worker's place, which is kept current too, as Kafka Connect does it."},
 		),
 	)
@@ -87,7 +97,7 @@ func convertTable(place Place) []Property {
 func workerTable() []Property {
 	rows := []Property{
 		{Name: "bootstrap.servers", Type: Text, Required: true, Doc: "Kafka brokers: host:port, separated by commas."},
-		{Name: "group.id", Type: Text, Doc: "Name of the Connect cluster; here it is the beginning of client ids, and with offset.storage.topic it is in the name of the consumer group that says which of several processes runs a connector."},
+		{Name: "group.id", Type: Text, Doc: "Name of the Connect cluster; here it is the beginning of client ids and of transactional ids.", Note: "With offset.storage.topic it is in the name of the consumer group that says which of several processes runs a connector, and the offset is stored under the transactional id <group.id>-<name>-0, which is Kafka Connect's."},
 		{Name: "client.id", Type: Text, Doc: "A part of the client ids of the worker's own Kafka clients."},
 		{Name: "offset.storage.file.filename", Type: Text, Doc: "File that offsets are kept in, as a standalone worker writes it.", Note: "Exactly one of this and offset.storage.topic must be set."},
 		{Name: "offset.storage.topic", Type: Text, Doc: "Compacted topic that offsets are kept in, as a distributed worker writes it.", Note: "Exactly one of this and offset.storage.file.filename must be set. With group.id set, several processes with the same files may be started: one runs a connector, the others stand by."},
@@ -97,7 +107,10 @@ func workerTable() []Property {
 		{Name: "offset.flush.interval.ms", Type: Millis, Default: "1000", Min: 1, Max: 1<<63 - 1, Doc: "Time between two saves of an offset.", Note: "Kafka Connect's default is 60000; a second bounds what is sent again after a crash."},
 		{Name: "offset.flush.timeout.ms", Type: Millis, Default: "5000", Min: 1, Max: 1<<63 - 1, Doc: "How long a stop waits for Kafka's acknowledgements."},
 		{Name: "topic.creation.enable", Type: Bool, Default: "true", Doc: "Whether the topic.creation.* keys of connectors are in force."},
-		{Name: "exactly.once.source.support", Type: Enum, Default: "disabled", Allowed: []string{"disabled", "preparing", "enabled"}, Status: NotYet, Harmless: []string{"preparing"}, Doc: "Whether delivery is exactly once.", Note: "In this build delivery is at least once. Remove the key or set it to disabled."},
+		{
+			Name: "exactly.once.source.support", Type: Enum, Default: "disabled", Allowed: []string{"disabled", "preparing", "enabled"}, Doc: "Whether the delivery of all connectors is exactly once: enabled makes it so.",
+			Note: "It needs offset.storage.topic and group.id. preparing is like disabled, since there are no other workers to wait for.",
+		},
 		{Name: "connector.client.config.override.policy", Type: Text, Default: "All", Status: NotYet, Security: true, Doc: "Which producer.override.* keys connectors may set.", Note: "In this build all: remove the key or set it to All."},
 
 		{Name: "config.providers", Type: List, Status: Accepted, Note: "A value that asks a provider is refused: config providers are not built yet.", Doc: "Names of config providers for ${name:path:key} in values."},

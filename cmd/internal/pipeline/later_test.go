@@ -48,6 +48,16 @@ func (d *noting) Deliver(ctx context.Context) error {
 	return d.instant.Deliver(ctx)
 }
 
+func (d *noting) Batch(ctx context.Context) (*emitter.Batch, error) {
+	*d.log = append(*d.log, "batch")
+	return d.instant.Batch(ctx)
+}
+
+func (d *noting) Flush(ctx context.Context) error {
+	*d.log = append(*d.log, "flush")
+	return d.instant.Flush(ctx)
+}
+
 func (d *noting) Boundary(ctx context.Context, o offset.Offset) error {
 	*d.log = append(*d.log, "boundary")
 	return d.instant.Boundary(ctx, o)
@@ -69,7 +79,8 @@ func TestHandedOverBeforeWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"boundary", "deliver", "waits", "boundary", "boundary", "deliver", "waits", "deliver", "schema change", "boundary", "boundary",
+		"boundary", "flush", // of the start
+		"boundary", "deliver", "waits", "boundary", "boundary", "deliver", "waits", "deliver", "schema change", "batch", "boundary", "boundary", "flush",
 	}
 	if !slices.Equal(log, want) {
 		t.Errorf("got %v\nwant %v", log, want)

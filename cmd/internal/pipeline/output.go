@@ -99,13 +99,19 @@ func (o *Output) rows(ctx context.Context, event *binlog.Rows) error {
 		return err
 	}
 	if silent {
-		return o.boundary(ctx, event.OffsetAfter())
+		if after := event.OffsetAfter(); countsRows(after) {
+			return o.boundary(ctx, after)
+		}
 	}
 	if err := o.deliver(ctx); err != nil || covered || !o.heartbeatDue() {
 		return err
 	}
 	return o.heartbeat(ctx, o.Emitter.Mark(event.OffsetAfter()))
 }
+
+// countsRows says that an offset behind a row covers it. Those of rows outside BEGIN … COMMIT stay before their statement, of
+// which there may be records, so such an offset is not to be announced behind them.
+func countsRows(after offset.Offset) bool { return after.Row != 0 || after.Done != 0 }
 
 // skip leaves a row out whose error that allows; nil then.
 func (o *Output) skip(err error) error {
@@ -197,10 +203,18 @@ func (u *unwritable) Unwrap() error { return u.error }
 // boundary announces that an offset holds once everything before it is acknowledged.
 func (o *Output) boundary(ctx context.Context, after offset.Offset) error {
 	after = o.Emitter.Mark(after)
-	if err := o.Delivery.Boundary(ctx, after); err != nil || !o.heartbeatDue() {
+	if err := o.Delivery.Boundary(ctx, after); err != nil {
 		return err
 	}
-	return o.heartbeat(ctx, after)
+	if o.heartbeatDue() {
+		if err := o.heartbeat(ctx, after); err != nil {
+			return err
+		}
+		if err := o.Delivery.Boundary(ctx, after); err != nil { // it is no part of what comes next
+			return err
+		}
+	}
+	return o.deliver(ctx)
 }
 
 // heartbeatDue says whether a heartbeat record is to be delivered. The server shows at least that often that it is there,

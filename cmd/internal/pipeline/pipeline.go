@@ -25,8 +25,11 @@ type Pipeline struct {
 	// until ctx is done.
 	Open func(ctx context.Context, stored offset.Offset) (binlog.Source, error)
 	// Deliver starts a delivery. One is made for each attempt and closed with it: it must share nothing with the one
-	// before, which may have given up records that were on their way.
+	// before, which may have given up records that were on their way. One that stores offsets itself gives only those out as
+	// safe that are stored.
 	Deliver func(ctx context.Context) (emitter.Delivery, error)
+	// DeliverFirst says that the offset is to be loaded when Deliver has returned: until then it may still change.
+	DeliverFirst bool
 	// Transient says whether waiting can heal an error of Open or of the source.
 	Transient func(error) bool
 	// May says whether this process is still the one to run the connector; nil: it is. It is asked before anything is stored. After a
@@ -37,7 +40,7 @@ type Pipeline struct {
 	Schema       func(ctx context.Context, needed *emitter.SchemaNeeded) error // [Output.Schema]
 
 	Emitter *emitter.Emitter
-	Store   offset.Store // shared with other pipelines
+	Store   offset.Store // shared with other pipelines; Save is called for what is safe
 	Key     offset.Key
 
 	Heartbeat time.Duration             // [Output.Heartbeat]
@@ -51,7 +54,8 @@ type Pipeline struct {
 
 	Log *zap.Logger
 
-	trouble trouble // the interruption that the stream has not gone on from yet
+	trouble  trouble   // the interruption that the stream has not gone on from yet
+	timedOut time.Time // when a Kafka transaction took too long last
 }
 
 // Run streams until ctx is done, then flushes, stores the offset and returns nil. What waiting can heal is waited for;
@@ -68,8 +72,14 @@ func (p *Pipeline) Run(ctx context.Context) error {
 		switch {
 		case err == nil || ctx.Err() != nil && errors.Is(err, ctx.Err()):
 			return nil // stopped, or a source that ends
-		case ctx.Err() != nil || !p.Transient(err):
+		case ctx.Err() != nil || !p.heals(err):
 			return err
+		}
+		if errors.Is(err, emitter.ErrTimedOut) {
+			if time.Since(p.timedOut) < timeoutsApart {
+				return err
+			}
+			p.timedOut = time.Now()
 		}
 		if progress || time.Since(began) > wait.most {
 			wait.reset()
@@ -86,6 +96,22 @@ func (p *Pipeline) Run(ctx context.Context) error {
 		case <-time.After(d):
 		}
 	}
+}
+
+// timeoutsApart is how long after one Kafka transaction that took too long there is not to be another: so it would go on.
+const timeoutsApart = time.Minute
+
+// heals says whether a new attempt can go on after an error.
+func (p *Pipeline) heals(err error) bool {
+	if errors.Is(err, emitter.ErrFenced) {
+		return false // by whoever is to write now
+	}
+	for _, e := range []error{emitter.ErrUnknownOutcome, emitter.ErrAgain, emitter.ErrTimedOut, emitter.ErrStale} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return p.Transient(err)
 }
 
 // attempt is one life of source and delivery: from the stored offset until something ends it. It made progress if an
@@ -110,7 +136,7 @@ func (p *Pipeline) attempt(ctx context.Context) (progress bool, err error) {
 	}
 	if stored.IsZero() {
 		// Without this a crash before the first commit would start over at another place and lose what came between.
-		if err := saver.save(ctx, source.Start()); err != nil {
+		if err := p.storeStart(ctx, source.Start(), delivery, saver); err != nil {
 			return false, err
 		}
 	}
@@ -119,6 +145,18 @@ func (p *Pipeline) attempt(ctx context.Context) (progress bool, err error) {
 	stop()
 	err = p.finish(ctx, err, delivery, saver)
 	return saver.ours, err
+}
+
+// storeStart stores the offset at which the stream begins, by way of the delivery, which may be who stores.
+func (p *Pipeline) storeStart(ctx context.Context, start offset.Offset, delivery emitter.Delivery, saver *saver) error {
+	err := delivery.Boundary(ctx, start)
+	if err == nil {
+		err = delivery.Flush(ctx)
+	}
+	if err == nil {
+		err = saver.save(ctx, start)
+	}
+	return err
 }
 
 // connect reaches Kafka and the source at the same time: each takes several answers. The first that fails ends the other by
@@ -132,7 +170,9 @@ func (p *Pipeline) connect(ctx context.Context, end context.CancelCauseFunc) (st
 			end(cause)
 		})
 	}
+	delivered := make(chan struct{})
 	both.Go(func() {
+		defer close(delivered)
 		begun, err := p.Deliver(ctx)
 		if err != nil {
 			fail(err)
@@ -141,6 +181,11 @@ func (p *Pipeline) connect(ctx context.Context, end context.CancelCauseFunc) (st
 		delivery = begun
 	})
 	both.Go(func() {
+		if p.DeliverFirst {
+			if <-delivered; delivery == nil {
+				return
+			}
+		}
 		loaded, err := p.Store.Load(ctx, p.Key)
 		if err != nil {
 			fail(err)
@@ -253,7 +298,7 @@ func (p *Pipeline) finish(ctx context.Context, cause error, delivery emitter.Del
 			flushed = nil // what was being delivered was stopped, too
 		}
 	}
-	if saved != nil && (stopped && p.Transient(saved) || cause != nil && p.Transient(cause)) {
+	if saved != nil && !errors.Is(saved, offset.ErrUnusable) && (stopped && p.heals(saved) || cause != nil && p.heals(cause)) {
 		p.Log.Warn("the offset could not be stored; what Kafka has acknowledged since the last one is sent again",
 			zap.Stringer("stored", saver.last), zap.Error(saved))
 		saved = nil

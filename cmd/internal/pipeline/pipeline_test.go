@@ -91,6 +91,8 @@ type instant struct {
 	failAt int64 // fails when it sees this position
 	stuck  bool  // Flush does not come to an end
 
+	failWith error // what it fails with then; nil: a record that is refused
+
 	unacked int // records that are never acknowledged
 }
 
@@ -103,7 +105,9 @@ func (d *instant) Boundary(_ context.Context, o offset.Offset) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.failAt != 0 && o.Pos == d.failAt {
-		d.err = errors.New("the record was refused")
+		if d.err = d.failWith; d.err == nil {
+			d.err = errors.New("the record was refused")
+		}
 		close(d.done)
 		return nil // it fails later, while the source waits
 	}

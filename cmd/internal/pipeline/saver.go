@@ -12,7 +12,7 @@ import (
 	"github.com/tidemark-cdc/tidemark/offset"
 )
 
-// saver stores the safe offset now and then, and watches that it moves. save is called by one goroutine at a time.
+// saver has the safe offset stored now and then, and watches that it moves. save is called by one goroutine at a time.
 type saver struct {
 	p       *Pipeline
 	last    offset.Offset
@@ -102,12 +102,15 @@ const stallAfter = 30 * time.Second
 type stall struct {
 	log   *zap.Logger
 	safe  offset.Offset
-	moved time.Time // when safe last changed, or nothing was on its way
+	moved time.Time // when safe last changed, or fewer were on their way
+	left  int       // were on their way last
 	said  bool
 }
 
 func (s *stall) look(safe offset.Offset, unacked int) {
-	if unacked == 0 || !safe.Same(s.safe) {
+	acknowledged := unacked < s.left // also of a transaction that is not committed for long
+	s.left = unacked
+	if unacked == 0 || acknowledged || !safe.Same(s.safe) {
 		if s.said {
 			s.log.Info("Kafka acknowledges records again")
 		}

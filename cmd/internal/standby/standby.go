@@ -279,7 +279,7 @@ func (s *Standby) turn(ctx context.Context, broken <-chan error) (again bool, er
 		return false, cause
 	case err != nil && s.fenced != nil && s.fenced(err):
 		return s.yield(ctx, err)
-	case s.refused.Load():
+	case s.refused.Load() || err != nil && !s.lock.Held(): // whoever runs the connector now may be the cause of the error
 		s.log.Warn("it is not certain any more that this process has the lock; the connector goes on when it is", zap.Error(err))
 		return true, nil
 	}

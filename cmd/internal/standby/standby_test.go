@@ -462,3 +462,28 @@ func TestStoppedBeforeKafkaIsThere(t *testing.T) {
 		}
 	})
 }
+
+// An error of a connector whose lock is no longer certain is no reason to end: the server may have ended its stream for that of the
+// process that runs now.
+func TestAnErrorWithoutTheLock(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		a := r.start()
+		a.idle.Store(true) // so that it does not ask by itself
+		a.runs(t, time.Second)
+		time.Sleep(5 * time.Second)
+		a.frozen.Store(true)
+		time.Sleep(session + 5*time.Second)
+		a.fail <- errBroken
+		time.Sleep(time.Second)
+		select {
+		case err := <-a.ended:
+			t.Fatalf("it has ended: %v", err)
+		default:
+		}
+		a.frozen.Store(false)
+		a.runs(t, 3*session)
+		if err := a.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}

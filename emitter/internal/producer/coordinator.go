@@ -226,6 +226,7 @@ func (t *transactions) add(first *transaction, parts []*partition) error {
 	case hopeless(err):
 		failed = err
 	}
+	t.wanted = slices.DeleteFunc(t.wanted, func(part *partition) bool { return part.in == first }) // appended to meanwhile
 	t.release(added)
 	p.wakeAll() // for partitions that have waited
 	p.unlock()
