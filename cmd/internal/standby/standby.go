@@ -53,6 +53,7 @@ type Standby struct {
 	refused atomic.Bool // may has been false in this turn
 	free    atomic.Bool // the group turned out to be one that may not be used
 	waits   bool        // it was said that this process stands by
+	retook  time.Time   // when it went on though fenced
 }
 
 // New begins to look at the group, without waiting, so that Run need not. Close ends that.
@@ -239,6 +240,9 @@ var errLost = errors.New("another process may run the connector")
 func (s *Standby) turn(ctx context.Context, broken <-chan error) (again bool, err error) {
 	life, end := context.WithCancelCause(ctx)
 	defer end(nil)
+	began := time.Now()
+	state, _ := s.lock.State()
+	decided := state == kafka.LockHeld
 	s.refused.Store(false)
 	var watch sync.WaitGroup
 	over := make(chan struct{})
@@ -278,7 +282,7 @@ func (s *Standby) turn(ctx context.Context, broken <-chan error) (again bool, er
 	case cause != nil: // the membership has failed
 		return false, cause
 	case err != nil && s.fenced != nil && s.fenced(err):
-		return s.yield(ctx, err)
+		return s.yield(ctx, err, !decided || time.Since(began) < settling)
 	case s.refused.Load() || err != nil && !s.lock.Held(): // whoever runs the connector now may be the cause of the error
 		s.log.Warn("it is not certain any more that this process has the lock; the connector goes on when it is", zap.Error(err))
 		return true, nil
@@ -286,16 +290,30 @@ func (s *Standby) turn(ctx context.Context, broken <-chan error) (again bool, er
 	return false, err
 }
 
+const (
+	// settling is how long after its beginning a process may be fenced by one that began at the same time, or by a request of its own
+	// that came twice.
+	settling = 10 * time.Second
+	// retake is how long a process that was fenced so, and has gone on, stops if it is fenced once more.
+	retake = time.Minute
+)
+
 // confirmed is how long the group has for telling a process that is fenced that it has lost the lock: some heartbeats.
 const confirmed = 2 * time.Second
 
 // yield says what a process has to do that is fenced. Where the group has not decided yet, it waits for that; where it has decided for
-// another, this process has just not heard of it; otherwise the other one does not ask the group.
-func (s *Standby) yield(ctx context.Context, err error) (again bool, _ error) {
+// another, this process has just not heard of it; otherwise the other one does not ask the group. early says that the decision, or the
+// beginning, is so recent that the other one may have begun before it heard of it: then this process, which has the lock, begins anew, once.
+func (s *Standby) yield(ctx context.Context, err error, early bool) (again bool, _ error) {
 	if state, changed := s.lock.State(); state == kafka.LockHeld {
 		select {
 		case <-changed:
 		case <-time.After(confirmed):
+			if s.lock.Held() && early && (s.retook.IsZero() || time.Since(s.retook) > retake) {
+				s.retook = time.Now()
+				s.log.Info("another process had begun to run the connector, too, and the group has decided for this one, which begins anew", zap.Error(err))
+				return true, nil
+			}
 			if s.lock.Held() {
 				return false, &FencedError{err}
 			}

@@ -341,6 +341,7 @@ func TestFenced(t *testing.T) {
 			t.Error("it runs before the group has decided")
 		}
 		a.runs(t, 3*time.Second)
+		time.Sleep(settling)
 		began := time.Now()
 		a.fail <- errFenced
 		err := <-a.ended
@@ -350,6 +351,33 @@ func TestFenced(t *testing.T) {
 		}
 		if took := time.Since(began); took > 5*time.Second || a.turns.Load() != 2 {
 			t.Errorf("it took %v and %d turns", took, a.turns.Load())
+		}
+	})
+}
+
+// One that began without the group's decision may have been fenced by another one that did so, too, though the group has decided for the first
+// by then. So may one that has just begun. That one begins anew, but not again and again.
+func TestFencedAtTheBeginning(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.slowFirstJoin(5 * time.Second)
+		a := r.start()
+		a.runs(t, time.Second)
+		time.Sleep(time.Minute) // the group has decided meanwhile
+		for turn := range int32(2) {
+			a.fail <- errFenced
+			await(t, 3*time.Second, "it begins anew", func() bool { return a.turns.Load() == turn+2 })
+			if turn == 0 {
+				time.Sleep(retake + settling)
+				a.frozen.Store(true)
+				time.Sleep(session + 5*time.Second)
+				a.frozen.Store(false)
+				await(t, 3*session, "it has the lock again", func() bool { return a.turns.Load() == 3 })
+				a.turns.Store(2)
+			}
+		}
+		a.fail <- errFenced
+		if err := <-a.ended; !errors.Is(err, errFenced) {
+			t.Error(err)
 		}
 	})
 }
