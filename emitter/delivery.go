@@ -70,6 +70,9 @@ type DeliveryConfig struct {
 	// Topics is asked before the first record of a topic; nil: topics exist.
 	Topics Topics
 
+	// Poison says what becomes of records that Kafka does not take one by one; nil: the first ends the delivery.
+	Poison *Poison
+
 	// May says whether anything may be written, and is asked before each request that does; it must not block. Nil: it may.
 	May func() bool
 }

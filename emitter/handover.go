@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -101,6 +100,7 @@ func (h *handover) start(client *kclient.Client, cfg DeliveryConfig, transaction
 	h.mu.Lock() // against a producer that fails before it is known here
 	h.producer = producer.New(producer.Config{
 		Client: client, MaxBytes: max(cfg.MaxBytes-batchBytes, batchBytes), Acked: h.acknowledge, Failed: h.refused, Transaction: transaction, May: cfg.May,
+		Poison: cfg.spare(), Missing: cfg.missing(),
 	})
 	h.mu.Unlock()
 }
@@ -162,11 +162,19 @@ func (h *handover) bound(after offset.Offset) {
 // put has the producer append records of the present topic, as some of a group. The producer is between Begin and End.
 func (h *handover) put(records []Record, group uint64) {
 	one := producer.Record{Group: group}
+	left := 0
 	for i := range records {
 		r := &records[i]
+		if r.left {
+			left++
+			continue
+		}
 		one.Key, one.Value, one.Headers = r.Key, r.Value, h.encodedHeaders(r)
 		one.File, one.Pos = r.Offset.File, r.Offset.Pos
 		h.producer.Append(h.of, h.of.Partition(r.Partition, r.Key, r.Value), &one)
+	}
+	if left > 0 {
+		h.acknowledge([]producer.Part{{Group: group, Count: left}})
 	}
 }
 
@@ -188,8 +196,14 @@ func (h *handover) deliverable(ctx context.Context, records []Record, n int) (in
 			return i, nil
 		}
 		// What cannot be written is refused before anything newer is handed over (I7).
-		if size > h.largest {
-			return 0, h.fail(refusal(r.Topic, r.Key, size, r.Offset.File, r.Offset.Pos, kerr.MessageTooLarge))
+		if size > h.largest && !r.left {
+			if h.cfg.Poison == nil || r.Topic == h.cfg.Poison.Topic {
+				return 0, h.fail(tooLarge(r, size, h.largest))
+			}
+			if h.cfg.Poison.tooLarge(r, size); i > 0 {
+				return i, nil
+			}
+			return h.deliverable(ctx, records, n) // it may be of another topic now
 		}
 		bytes += size
 	}
@@ -297,7 +311,7 @@ const untracked = 1<<64 - 1
 // refused hears why the producer has ended.
 func (h *handover) refused(err error) {
 	if r, ok := errors.AsType[*producer.Refused](err); ok {
-		err = refusal(r.Topic, r.Key, r.Size, r.File, r.Pos, r.Err)
+		err = refusal(r)
 	} else if errors.Is(err, kerr.ClusterAuthorizationFailed) {
 		err = fmt.Errorf("%w; allow it: kafka-acls.sh --add --allow-principal User:… --operation IdempotentWrite --cluster", err)
 	}
@@ -318,30 +332,6 @@ func (h *handover) fail(err error) error {
 		}
 	}
 	return h.err
-}
-
-// refusal says which record Kafka did not take, why, and what can be done.
-func refusal(topic string, key []byte, size int, file string, pos int64, cause error) error {
-	const shown = 200
-	k := "null"
-	if key != nil {
-		k = string(key[:min(len(key), shown)])
-		if len(key) > shown {
-			k += "… (" + strconv.Itoa(len(key)) + " bytes)"
-		}
-	}
-	hint := ""
-	switch {
-	case errors.Is(cause, kerr.MessageTooLarge), errors.Is(cause, kerr.RecordListTooLarge):
-		hint = "; raise producer.override.max.request.size of the connector (and, if it is smaller, buffer.memory) and " +
-			"max.message.bytes of the topic, then start again: nothing after this record was written"
-	case errors.Is(cause, kerr.TopicAuthorizationFailed):
-		hint = "; allow it: kafka-acls.sh --add --allow-principal User:… --operation Write --operation Describe --topic " + topic
-	case errors.Is(cause, kerr.ClusterAuthorizationFailed):
-		hint = "; allow it: kafka-acls.sh --add --allow-principal User:… --operation IdempotentWrite --cluster"
-	}
-	return fmt.Errorf("topic %s, key %s, %d bytes, offset %s:%d: Kafka does not take the record: %w%s",
-		topic, k, size, file, pos, cause, hint)
 }
 
 // Err implements [Delivery].

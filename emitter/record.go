@@ -18,6 +18,7 @@ type Record struct {
 	Offset    offset.Offset // the source offset that Connect would attach (I3)
 
 	moved bool // Headers are this row's own and live in the batch
+	left  bool // it is not written: see Poison
 }
 
 // Header is one header of a record.

@@ -33,6 +33,7 @@ type deliveries struct {
 	records int         // bounds the bytes of the records on their way; 0: the default
 	may     func() bool // whether this process may still write; nil: it may
 	log     *zap.Logger
+	poison  *poison    // nil: what Kafka does not take ends a delivery
 	line    kafka.Line // what the deliveries have in common
 
 	// Of exactly-once delivery.
@@ -53,6 +54,10 @@ func (d *deliveries) open(ctx context.Context) (emitter.Delivery, error) {
 		return nil, err
 	}
 	cfg := emitter.DeliveryConfig{MaxBytes: d.records, May: d.may, Topics: kafka.NewTopics(client, topicSpec(d.c), topicGroups(d.c)...)}
+	if err := d.poison.add(ctx, client, &cfg); err != nil {
+		client.Close()
+		return nil, err
+	}
 	if d.c.ExactlyOnce == nil {
 		return &ownClient{emitter.NewAtLeastOnce(client, cfg), client}, nil
 	}

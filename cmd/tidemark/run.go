@@ -232,6 +232,9 @@ func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, st
 	}
 	key := offset.Key{Connector: c.Name, Server: c.Prefix}
 	delivery := &deliveries{c: c, records: records, may: may, log: log, topic: topic, key: key, flush: w.FlushInterval}
+	poison := newPoison(c, regs, log)
+	defer poison.close()
+	delivery.poison = poison
 	beat := newBeat(c, log)
 	defer beat.close()
 	renew := renewals{c: c}
@@ -247,6 +250,7 @@ func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, st
 		Deliver:       delivery.open,
 		DeliverFirst:  c.ExactlyOnce != nil,
 		Transient:     renew.transient,
+		Withdrawn:     kafka.Withdrawn,
 		May:           may,
 		SchemaChange:  s.changed,
 		Schema:        regs.resolve,
@@ -256,6 +260,7 @@ func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, st
 		Heartbeat:     c.Heartbeats.Interval,
 		Beat:          beat.run,
 		SkipRows:      skipRows(c, log),
+		Poison:        poison.rows(),
 		MaxRetries:    c.MaxRetries,
 		FlushInterval: w.FlushInterval,
 		FlushTimeout:  w.FlushTimeout,

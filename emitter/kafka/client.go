@@ -60,6 +60,7 @@ type Client struct {
 	admin *kadm.Client
 	user  string
 	seeds []string
+	log   *zap.Logger
 }
 
 // NewClient makes a client without connecting. It returns all faults of the properties at once.
@@ -127,6 +128,7 @@ func newClient(cfg ClientConfig, more ...kgo.Opt) (*Client, error) {
 		inner: kclient.Client{
 			Kgo: cl, ID: id, MaxRecordBytes: s.maxRequest, BufferBytes: s.bufferBytes, Compressor: compressor, Linger: s.linger,
 			Timeout: s.produce, Idle: s.idle, MetadataAge: s.metadataAge, Line: cfg.Line, Transient: renew.transient, Connect: connector(cl, dial, connection),
+			RefusesLogin: refusesLogin, Grew: grew(log),
 			Misbehaves: func(address string, err error) {
 				log.Warn("Kafka broker answers wrongly or not at all; trying again over a new connection",
 					zap.String("broker", address), zap.String("reason", err.Error()))
@@ -135,6 +137,7 @@ func newClient(cfg ClientConfig, more ...kgo.Opt) (*Client, error) {
 		admin: kadm.NewClient(cl),
 		user:  s.user,
 		seeds: s.servers,
+		log:   log,
 	}, nil
 }
 

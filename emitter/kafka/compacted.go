@@ -26,6 +26,7 @@ type compacted struct {
 	topic, what string
 	client      *Client
 	log         *zap.Logger
+	policy      policyWatch
 }
 
 // openCompacted makes the topic by spec if it does not exist and checks that it is compacted. While the cluster cannot be
@@ -78,12 +79,14 @@ func (c *compacted) checkPolicy(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("topic %s: reading its settings: %w", c.topic, err)
 	case strings.TrimSpace(policy) != "compact":
-		return fmt.Errorf("topic %s has cleanup.policy=%s, so what is kept there would be deleted; it must be compact: "+
+		return fmt.Errorf("topic %s has cleanup.policy=%s, %w; it must be compact: "+
 			"kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s --add-config cleanup.policy=compact",
-			c.topic, policy, c.client.seeds[0], c.topic)
+			c.topic, policy, errNotCompacted, c.client.seeds[0], c.topic)
 	}
 	return nil
 }
+
+var errNotCompacted = errors.New("so what is kept there would be deleted")
 
 // topicSettings reads the settings of a topic. While the cluster cannot be reached it waits, until ctx ends.
 func (c *Client) topicSettings(ctx context.Context, topic string) (map[string]string, error) {

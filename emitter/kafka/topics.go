@@ -42,13 +42,14 @@ type Topics struct {
 
 	mu    sync.Mutex
 	known map[string]bool
+	lost  map[string]bool // are gone, and cannot be made again: it is said
 }
 
 // NewTopics returns a Topics that has seen no topic yet. A topic is made as the first of the groups says that it belongs
 // to, and by spec, the default group, if it belongs to none. Without spec.Create there are no groups in Connect, and none
 // here.
 func NewTopics(client *Client, spec TopicSpec, groups ...TopicGroup) *Topics {
-	return &Topics{client: client, spec: spec, groups: groups, known: make(map[string]bool)}
+	return &Topics{client: client, spec: spec, groups: groups, known: make(map[string]bool), lost: make(map[string]bool)}
 }
 
 // specOf is how a topic is made.
@@ -212,8 +213,8 @@ func (c *Client) letBrokersCreate(ctx context.Context, topic string) error {
 		}
 	}
 	// Not marked as transient: brokers that have not made it by now do not do so.
-	return fmt.Errorf("topic %s does not exist and the brokers do not make it (%v). Make it, or let Tidemark do so: "+
-		"set topic.creation.default.partitions and topic.creation.default.replication.factor in the connector", topic, code)
+	return fmt.Errorf("topic %s %w and the brokers do not make it (%v). Make it (kafka-topics.sh --bootstrap-server %s --create --topic '%s'), or let Tidemark do so: "+
+		"set topic.creation.default.partitions and topic.creation.default.replication.factor in the connector", topic, errNoTopic, code, c.seeds[0], topic)
 }
 
 // topicError adds what to do about an answer of the cluster.

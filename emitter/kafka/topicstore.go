@@ -335,6 +335,7 @@ func (s *TopicStore) Save(ctx context.Context, key offset.Key, o offset.Offset) 
 	if err := s.save(ctx, key, o); err != nil {
 		return fmt.Errorf("storing the offset in topic %s: %w", s.topic, err)
 	}
+	s.watchPolicy(ctx)
 	return nil
 }
 

@@ -167,9 +167,10 @@ type Connector struct {
 	Naming         Naming
 	Heartbeats     Heartbeats
 	History        History
-	Unprocessable  Failure // event.processing.failure.handling.mode
-	UnknownTables  Failure // inconsistent.schema.handling.mode
-	MaxRetries     int     // attempts after an interruption; -1: without end
+	Unprocessable  Failure    // event.processing.failure.handling.mode
+	UnknownTables  Failure    // inconsistent.schema.handling.mode
+	Tolerance      *Tolerance // errors.tolerance=all; nil: what cannot be written stops the stream
+	MaxRetries     int        // attempts after an interruption; -1: without end
 
 	// Producer holds the settings of the Kafka client that writes the records, by their Java names: the worker's
 	// producer.* under the connector's producer.override.*, with bootstrap.servers and client.id. Nil without a worker.

@@ -100,6 +100,7 @@ func (c *checked) events(conn *Connector) {
 	conn.History = c.history()
 	conn.Unprocessable = c.failure("event.processing.failure.handling.mode", "event.deserialization.failure.handling.mode")
 	conn.UnknownTables = c.failure("inconsistent.schema.handling.mode")
+	conn.Tolerance = c.tolerance()
 	conn.MaxRetries = int(c.number("errors.max.retries"))
 	conn.InitialStatements = statements(c.text("database.initial.statements"))
 	conn.GTIDSources = c.gtidSources()

@@ -222,7 +222,7 @@ func TestRefused(t *testing.T) {
 		},
 		"events": {
 			connector: c{
-				"transforms=x", "transforms.x.type=y", "errors.tolerance=all", "header.converter=a.B", "exactly.once.support=always", "post.processors=r", "r.type=z",
+				"transforms=x", "transforms.x.type=y", "errors.tolerance=some", "header.converter=a.B", "exactly.once.support=always", "post.processors=r", "r.type=z",
 				"skipped.operations=c,none", "column.mask.hash.ROT13.with.salt.x=a.b.c", "column.truncate.to.0.chars=a.b.c", "message.key.columns=a.b;a.c:d,,e", "topic.naming.strategy=a.B",
 				"topic.delimiter=/", "column.include.list=a", "column.exclude.list=b", "gtid.source.includes=a", "gtid.source.excludes=b", "time.precision.mode=adaptive",
 				"offsets.storage.topic=a/b", "schema.history.internal=io.debezium.storage.redis.history.RedisSchemaHistory",

@@ -34,6 +34,9 @@ type Output struct {
 	// ends the stream.
 	SkipRows func(err error)
 
+	// Poison leaves such rows out, too, each with a note, before SkipRows is asked; nil: there are none.
+	Poison *emitter.Poison
+
 	// Later leaves it to others to hand over what is appended ([emitter.Delivery.Deliver]), before they wait for the next event.
 	Later bool
 
@@ -88,7 +91,7 @@ func (o *Output) rows(ctx context.Context, event *binlog.Rows) error {
 	for event.Next() {
 		added, err := o.encode(ctx, event)
 		if err != nil {
-			if err = o.skip(err); err != nil {
+			if added, err = o.skip(ctx, event, err); err != nil {
 				return err
 			}
 		}
@@ -113,14 +116,23 @@ func (o *Output) rows(ctx context.Context, event *binlog.Rows) error {
 // which there may be records, so such an offset is not to be announced behind them.
 func countsRows(after offset.Offset) bool { return after.Row != 0 || after.Done != 0 }
 
-// skip leaves a row out whose error that allows; nil then.
-func (o *Output) skip(err error) error {
+// skip leaves the current row out if its error allows that; nil then. It says how many records there are instead.
+func (o *Output) skip(ctx context.Context, event *binlog.Rows, err error) (added int, _ error) {
 	bad, ok := errors.AsType[*unwritable](err)
-	if !ok || o.SkipRows == nil {
-		return err
+	switch {
+	case !ok || o.SkipRows == nil && o.Poison == nil:
+		return 0, err
+	case o.Poison == nil:
+		o.SkipRows(bad.error)
+		return 0, nil
+	case event.Covered():
+		return 0, nil // it is said already
 	}
-	o.SkipRows(bad.error)
-	return nil
+	batch, err := o.Delivery.Batch(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return o.Poison.Row(batch, event, bad.error), nil
 }
 
 // records delivers the records of an event that has no rows, or of the heartbeat at an offset.

@@ -32,6 +32,9 @@ type Pipeline struct {
 	DeliverFirst bool
 	// Transient says whether waiting can heal an error of Open or of the source.
 	Transient func(error) bool
+	// Withdrawn says that an error is about rights, a password or a certificate. Once the stream has run for a minute, they are
+	// waited for, since they were there before. Nil: such an error stops it.
+	Withdrawn func(error) bool
 	// May says whether this process is still the one to run the connector; nil: it is. It is asked before anything is stored. After a
 	// false nothing is flushed or stored at the end of an attempt: another process may have gone on from what is stored.
 	May func() bool
@@ -46,6 +49,7 @@ type Pipeline struct {
 	Heartbeat time.Duration             // [Output.Heartbeat]
 	Beat      func(ctx context.Context) // [Output.Beat]
 	SkipRows  func(err error)           // [Output.SkipRows]
+	Poison    *emitter.Poison           // [Output.Poison]
 
 	MaxRetries int // attempts after an interruption without progress; below 0: without end
 
@@ -54,7 +58,9 @@ type Pipeline struct {
 
 	Log *zap.Logger
 
+	hold     hold
 	trouble  trouble   // the interruption that the stream has not gone on from yet
+	ran      bool      // the stream has stored an offset that it has come to
 	timedOut time.Time // when a Kafka transaction took too long last
 }
 
@@ -101,6 +107,9 @@ func (p *Pipeline) Run(ctx context.Context) error {
 // timeoutsApart is how long after one Kafka transaction that took too long there is not to be another: so it would go on.
 const timeoutsApart = time.Minute
 
+// ranFor is how long the stream has to run, and to store offsets, until what it needs counts as set up.
+const ranFor = time.Minute
+
 // heals says whether a new attempt can go on after an error.
 func (p *Pipeline) heals(err error) bool {
 	if errors.Is(err, emitter.ErrFenced) {
@@ -111,7 +120,7 @@ func (p *Pipeline) heals(err error) bool {
 			return true
 		}
 	}
-	return p.Transient(err)
+	return p.Transient(err) || p.ran && p.Withdrawn != nil && p.Withdrawn(err)
 }
 
 // attempt is one life of source and delivery: from the stored offset until something ends it. It made progress if an
@@ -125,8 +134,7 @@ func (p *Pipeline) attempt(ctx context.Context) (progress bool, err error) {
 	}
 	defer delivery.Close()
 	defer source.Close()
-	p.Log.Info("streaming", append(p.trouble.over(), zap.Stringer("offset", source.Start()))...)
-	p.trouble = trouble{}
+	p.trouble.streaming(p.Log, source.Start())
 	p.Emitter.Forget()
 	p.Emitter.Resume(stored)
 	saver := newSaver(p, stored)
@@ -140,10 +148,12 @@ func (p *Pipeline) attempt(ctx context.Context) (progress bool, err error) {
 			return false, err
 		}
 	}
+	from, began := saver.last, time.Now()
 	stop := saver.start(ctx, delivery)
 	err = p.stream(ctx, source, delivery, saver)
 	stop()
 	err = p.finish(ctx, err, delivery, saver)
+	p.ran = p.ran || !saver.last.Same(from) && time.Since(began) >= ranFor
 	return saver.ours, err
 }
 
@@ -225,7 +235,7 @@ func (p *Pipeline) stream(ctx context.Context, source binlog.Source, delivery em
 		}
 	}()
 	out := Output{
-		Emitter: p.Emitter, Delivery: delivery, Schema: p.Schema, Heartbeat: p.Heartbeat, Beat: p.Beat, SkipRows: p.SkipRows,
+		Emitter: p.Emitter, Delivery: delivery, Schema: p.Schema, Heartbeat: p.Heartbeat, Beat: p.Beat, SkipRows: p.SkipRows, Poison: p.Poison,
 		beat: time.Now(),
 	}
 	if p.SchemaChange != nil {
@@ -246,7 +256,11 @@ func (p *Pipeline) stream(ctx context.Context, source binlog.Source, delivery em
 		out.Later = true
 	}
 	for {
-		event, err := source.Read(ctx)
+		var event binlog.Event
+		err := p.hold.wait(ctx, delivery)
+		if err == nil {
+			event, err = source.Read(ctx)
+		}
 		if err == io.EOF { // bare: within another error it is a connection that the server closed
 			return delivery.Err()
 		}

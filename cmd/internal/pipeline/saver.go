@@ -14,13 +14,12 @@ import (
 
 // saver has the safe offset stored now and then, and watches that it moves. save is called by one goroutine at a time.
 type saver struct {
-	p       *Pipeline
-	last    offset.Offset
-	told    func(offset.Offset) // hears of what is stored; nil: nobody
-	ours    bool                // last is of this attempt, so of the same server
-	failing bool                // the last save failed; said once
-	broken  chan error          // has the error after which saving again is of no use
-	asked   chan chan struct{}  // to save at once; closed when that is done
+	p      *Pipeline
+	last   offset.Offset
+	told   func(offset.Offset) // hears of what is stored; nil: nobody
+	ours   bool                // last is of this attempt, so of the same server
+	broken chan error          // has the error after which saving again is of no use
+	asked  chan chan struct{}  // to save at once; closed when that is done
 }
 
 func newSaver(p *Pipeline, stored offset.Offset) *saver {
@@ -81,18 +80,24 @@ func (s *saver) now(ctx context.Context) {
 	}
 }
 
-// report says when saving begins to fail, and when it works again.
+// report says when saving begins to fail, and when it works again. What fails for long keeps the stream back.
 func (s *saver) report(safe offset.Offset, err error) {
 	switch {
-	case err == nil && s.failing:
-		s.p.Log.Info("the offset is stored again", zap.Stringer("offset", safe))
-	case errors.Is(err, errNotOurs):
-		return // whoever knows why says so
-	case err != nil && !s.failing && !errors.Is(err, offset.ErrUnusable):
-		s.p.Log.Warn("the offset could not be stored; trying again at each flush interval. The stream goes on meanwhile: what it sends until then is sent again after a crash",
-			zap.Error(err))
+	case err == nil:
+		if tries, after := s.p.hold.works(); tries > 0 {
+			s.p.Log.Info("the offset is stored again", zap.Stringer("offset", safe), zap.Int("failures", tries), zap.Duration("after", after.Round(time.Millisecond)))
+		}
+	case errors.Is(err, errNotOurs): // whoever knows why says so
+	case !errors.Is(err, offset.ErrUnusable):
+		first, begins := s.p.hold.failed()
+		if first {
+			s.p.Log.Warn("the offset could not be stored; trying again at each flush interval. The stream goes on for a minute: what it sends until then is sent again after a crash",
+				zap.Error(err))
+		}
+		if begins {
+			s.p.Log.Warn("the offset still cannot be stored; the stream waits until it can", zap.Stringer("stored", s.last), zap.Error(err))
+		}
 	}
-	s.failing = err != nil
 }
 
 // stallAfter is how long records may wait for an acknowledgement before that is said.
@@ -140,6 +145,7 @@ func (s *saver) save(ctx context.Context, o offset.Offset) error {
 		return err
 	}
 	s.last, s.ours = o, true
+	s.p.trouble.goesOn(s.p.Log)
 	if s.told != nil {
 		s.told(o)
 	}

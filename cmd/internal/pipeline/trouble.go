@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/tidemark-cdc/tidemark/offset"
 )
 
 // trouble says an interruption once and then counts. It is said again when its reason has become another one for good, and as a reminder,
@@ -16,20 +18,27 @@ type trouble struct {
 	other    string        // the last attempts failed for this one instead …
 	times    int           // … so many of them
 	remind   time.Duration // after since
+	streamed int           // attempts since then that came as far as that …
+	back     time.Time     // … the last of them when
 }
 
 const (
 	settled     = 2 // attempts in a row that make another reason worth saying
 	firstRemind = 5 * time.Minute
 	mostRemind  = time.Hour // between two reminders
+	// healed is how long the stream has to run to have gone on though nothing new was stored: there may have been nothing.
+	healed = time.Minute
 )
 
 // tell is called with the error of each attempt and the wait behind it.
 func (t *trouble) tell(log *zap.Logger, err error, retryIn time.Duration) {
+	if !t.back.IsZero() && time.Since(t.back) >= healed {
+		*t = trouble{}
+	}
 	t.attempts++
 	reason := reasonOf(err)
 	if t.attempts == 1 {
-		t.since, t.said, t.remind = time.Now(), reason, firstRemind
+		t.streamed, t.since, t.said, t.remind = 0, time.Now(), reason, firstRemind
 		log.Warn("the stream is interrupted; it goes on by itself from the stored offset as soon as it can", zap.Error(err))
 		return
 	}
@@ -49,6 +58,25 @@ func (t *trouble) tell(log *zap.Logger, err error, retryIn time.Duration) {
 	default:
 		log.Debug("still waiting", zap.Error(err), zap.Duration("retry_in", retryIn))
 	}
+}
+
+// streaming says that an attempt has come so far; of one trouble that ends it again and again, only once.
+func (t *trouble) streaming(log *zap.Logger, from offset.Offset) {
+	say := log.Info
+	if t.attempts > 0 && t.streamed > 0 {
+		say = log.Debug
+	}
+	say("streaming", append(t.over(), zap.Stringer("offset", from))...)
+	t.streamed++
+	t.back = time.Now()
+}
+
+// goesOn is told of each new offset that is stored: nothing stands in the way any more.
+func (t *trouble) goesOn(log *zap.Logger) {
+	if t.attempts > 0 && t.streamed > 1 {
+		log.Info("the stream goes on", t.over()...)
+	}
+	*t = trouble{}
 }
 
 // over is what is said of the interruption when the stream goes on.

@@ -55,6 +55,13 @@ type Client struct {
 	// Misbehaves hears why a connection was given up whose broker answers wrongly or not at all. It must not block.
 	Misbehaves func(address string, err error)
 
+	// RefusesLogin says of an error of Connect that it is about a password or a certificate, which a client that is made anew may
+	// have; nil: of none.
+	RefusesLogin func(error) bool
+
+	// Grew hears that a topic has more partitions than before, once. It must not block. Nil: nobody.
+	Grew func(topic string, before, now int)
+
 	// Connect makes a connection to the broker at an address, which is the caller's then. The error is kgo.ErrClientClosed
 	// when the client has ended.
 	Connect func(ctx context.Context, address string) (*Connection, error)

@@ -19,7 +19,8 @@ const (
 	mostPause  = time.Second
 )
 
-// mostCorrupt is how often a batch is sent that arrives corrupt. Brokers before Kafka 2.4 say so of what they do not want, too.
+// mostCorrupt is how often a batch is sent that arrives corrupt, or that a broker has a fault with that has no name. Brokers before
+// Kafka 2.4 say so of what they do not want, too.
 const mostCorrupt = 5
 
 // answered deals with the answer to a request, or with its lack: err says why there is none.
@@ -71,16 +72,21 @@ func (p *Producer) answered(b *broker, taken []sending, answer *kmsg.ProduceResp
 			if failed := p.split(part); failed != nil {
 				refused = refusal(part, failed, nil)
 			}
+		case p.spares(s, cause): // the partition waits until it is done
+			p.running.Go(func() { p.spare(b, part, cause, result) })
 		case t != nil && ends(cause):
 			refused = t.failure(cause, "writing to topic "+part.topic.name)
 		case t != nil && errors.Is(cause, kerr.ConcurrentTransactions):
 			p.later(part, markersPause)
-		case result == nil || kerr.IsRetriable(cause) && !(errors.Is(cause, kerr.CorruptMessage) && s.batch.attempts >= mostCorrupt):
+		case result == nil || triesAgain(cause, s.batch.attempts):
 			stale = true
 			p.later(part, firstPause)
 		default:
 			p.spoilt = p.spoilt || ends(cause)
 			refused = refusal(part, cause, result) // the last one if there are several
+			if again := p.unsure(s, cause); again != nil {
+				refused = again
+			}
 		}
 	}
 	p.refused = p.refused || refused != nil
@@ -196,7 +202,7 @@ func refusal(part *partition, cause error, result *kmsg.ProduceResponseTopicPart
 	r := &Refused{Topic: part.topic.name, Size: b.bytes(), Err: cause}
 	before := 0
 	for _, p := range b.parts {
-		r.File, r.Pos = p.File, p.Pos
+		r.File, r.Pos, r.Group = p.File, p.Pos, p.Group
 		if before += p.Count; nth < before {
 			break
 		}
@@ -213,7 +219,7 @@ func refusal(part *partition, cause error, result *kmsg.ProduceResponseTopicPart
 	n := 0
 	records(whole, func(one record) {
 		if n == nth {
-			r.Key, r.Size = bytes.Clone(one.key), one.to-one.from
+			r.Key, r.Value, r.Size = bytes.Clone(one.key), bytes.Clone(one.value), one.to-one.from
 		}
 		n++
 	})

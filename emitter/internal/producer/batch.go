@@ -20,6 +20,7 @@ type batch struct {
 	closed   bool // takes no more records
 	numbered bool // has its sequence number
 	sealed   bool // head and pieces are what is sent; the records may be compressed
+	note     bool // stands for a record that was refused
 	in       *transaction
 	parts    []Part
 	since    time.Time // of its first record

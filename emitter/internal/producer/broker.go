@@ -195,6 +195,7 @@ func (b *broker) connection() (*connection, error) {
 		return nil, fmt.Errorf("broker %d is not in the cluster", b.node)
 	}
 	made, err := p.cfg.Client.Connect(p.ctx, address)
+	p.shutOut(address, err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {

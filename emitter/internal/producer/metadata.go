@@ -233,6 +233,7 @@ func (p *Producer) learnAll(resp *kmsg.MetadataResponse) (err error) {
 		if failed == nil {
 			failed = p.learn(t)
 		}
+		p.look(*t.Topic, failed)
 		if failed != nil && !errors.Is(err, errAnew) {
 			err = failed
 		}
@@ -252,6 +253,7 @@ func (p *Producer) learn(t *kmsg.MetadataResponseTopic) error {
 	case t.TopicID != none && t.TopicID != topic.id: // an old broker may not know it
 		return fmt.Errorf("topic %s %w", topic.name, errAnew)
 	}
+	p.grows(topic, len(t.Partitions))
 	var missing error
 	for i := range t.Partitions {
 		number := int(t.Partitions[i].Partition)

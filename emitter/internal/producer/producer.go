@@ -37,6 +37,16 @@ type Config struct {
 	// Failed hears once why the producer has ended: a [Refused], or an error of the cluster as a whole. The same goes for it.
 	Failed func(error)
 
+	// Poison says what is written in place of a record that Kafka does not take for what it is: it is too large, invalid, has no
+	// key in a compacted topic. What is not such a record ends the producer as ever. It may block until ctx ends, which is when
+	// the producer does, and be called from several goroutines; the records behind the refused one wait. Its error ends the
+	// producer. nil: the first record refused does.
+	Poison func(ctx context.Context, r *Refused) (Note, error)
+
+	// Missing is told of a topic that records wait for and that the cluster has not known for some seconds, again and again, one
+	// call at a time. It may make the topic anew, and block until ctx ends, which is when the producer does. nil: it is waited for.
+	Missing func(ctx context.Context, topic string)
+
 	// Transaction has all records written in transactions, which end where [Producer.Cut] says; nil: without.
 	Transaction *Transaction
 
@@ -61,9 +71,11 @@ var NoHeaders = []byte{0}
 type Refused struct {
 	Topic string
 	Key   []byte
+	Value []byte
 	Size  int // bytes of the record, in a batch of its own without compression
 	File  string
 	Pos   int64
+	Group uint64
 	Err   error
 }
 
@@ -89,6 +101,7 @@ type Producer struct {
 
 	refreshing chan struct{} // is full during a refresh of the topics: one at a time
 	stale      chan struct{} // asks for one
+	missingFor time.Duration // missingFor, but in tests
 	workspaces sync.Pool     // of *workspace
 
 	transactions *transactions // nil: without
@@ -116,7 +129,7 @@ type Producer struct {
 func New(cfg Config) *Producer {
 	p := &Producer{
 		cfg: cfg, client: cfg.Client.Kgo, formatter: kmsg.NewRequestFormatter(kmsg.FormatterClientID(cfg.Client.ID)), compressor: cfg.Client.Compressor, largest: int(cfg.Client.MaxRecordBytes),
-		ready: make(chan struct{}), refreshing: make(chan struct{}, 1), stale: make(chan struct{}, 1), room: make(chan struct{}, 1),
+		missingFor: missingFor, ready: make(chan struct{}), refreshing: make(chan struct{}, 1), stale: make(chan struct{}, 1), room: make(chan struct{}, 1),
 		topics: make(map[string]*Topic), brokers: make(map[int32]*broker), addresses: make(map[int32]string),
 		memory: memory{limit: cfg.MaxBytes}, workspaces: sync.Pool{New: func() any { return new(workspace) }},
 	}

@@ -12,6 +12,8 @@ type Topic struct {
 	id         [16]byte
 	partitions []*partition
 	keyless    kclient.Keyless
+	gone       time.Time // since when the cluster does not know it; zero: it does
+	asked      bool      // for it to be made again
 }
 
 // partition is one partition of a topic, with its batches in the order in which they are sent. All but the last are closed.
