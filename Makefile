@@ -14,7 +14,7 @@ UNIT      = $(shell $(GO) list ./... | grep -Ev '/it(/lint|/differential|/bench.
 NO_SERVER = ^(TestGolden|TestI5_Re(play|start)From|TestDifferencesAre|TestReportedCases|TestDemo$$|TestChecker|TestCheckWorkload|TestOffsetFile|TestProxy$$)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test unit it images check bench bench-side bench-smoke soak-chaos soak-bigtx soak-differential clean
+.PHONY: help build demo test unit it images check bench bench-side bench-smoke soak-vortex soak-chaos soak-bigtx soak-differential clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ bench-side: images ## Measure Tidemark beside Debezium and others on real server
 
 bench-smoke: images ## Run every workload and tool of bench-side in a tiny size, to prove that they run.
 	$(GO) test -timeout 40m -count 1 -v -skip '^TestSideBySide$$' ./it/bench
+
+soak-vortex: images ## Two instances of two connectors, at least and exactly once, for half an hour in which everything goes wrong.
+	TIDEMARK_IT_VORTEX=$${TIDEMARK_IT_VORTEX:-1800} $(GO) test -timeout 90m -count 1 -v -run '^TestVortex$$' ./it
 
 soak-chaos: images ## Kill Tidemark thirty times under load, with each kind of store.
 	TIDEMARK_IT_KILLS=30 TIDEMARK_IT_STORE=topic $(GO) test -timeout 30m -count 1 -v -run 'Chaos$$' ./it

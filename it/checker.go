@@ -96,6 +96,7 @@ type Evidence struct {
 	Messages []Message        // all records of all topics, each partition in order
 	Offsets  []Stored         // every offset that was ever stored, in order
 	Binlog   *Binlog          // the server's list of its events
+	Together bool             // an offset is in one Kafka transaction with the records before it, whatever is appended first
 }
 
 // Report is what [Check] found.
@@ -428,7 +429,9 @@ func (c *checker) partition(name string, log []*record) []*record {
 			c.problem("invented", "%v: no rows event begins there", r)
 		}
 	}
-	c.acknowledged(name, unique)
+	if !c.Together {
+		c.acknowledged(name, unique)
+	}
 	return unique
 }
 
