@@ -92,6 +92,11 @@ func (s *FileStore) read() error {
 	if len(data) == 0 {
 		return s.checkEmpty()
 	}
+	// A process that ended between the replacement and the sync of the folder has left a file that the power may still take back,
+	// and whoever goes on from it gives up what an earlier offset needs.
+	if err := s.fs.SyncDir(filepath.Dir(s.path)); err != nil {
+		return fmt.Errorf("offset file %s: writing its folder to the disk: %w", s.path, err)
+	}
 	if s.entries, err = parseJavaMap(data); err != nil {
 		return fmt.Errorf("offset file %s cannot be read: %w; nothing is started, because starting without the offset would lose or repeat changes. "+
 			"Put the content before the last write back (cp %s.bak %s; older offsets only repeat changes), or a backup, "+

@@ -452,6 +452,34 @@ func TestI9_PowerFailureAtAnyMoment(t *testing.T) {
 }
 
 // A failed Save does not count: the store goes on from the offset before, or says that it does not know.
+// TestI9_WhatIsLoadedIsThere after the power has gone, also when the process before ended in the middle of a save.
+func TestI9_WhatIsLoadedIsThere(t *testing.T) {
+	before, after := Offset{File: "mysql-bin.000001", Pos: 4}, Offset{File: "mysql-bin.000001", Pos: 400}
+	key := Key{Connector: "c", Server: "p"}
+	newer := 0
+	for left := range 20 {
+		d := newDisk()
+		s := openTestFile(t, "/d/offsets", d)
+		save(t, s, key, before)
+		d.left = left
+		_ = s.Save(t.Context(), key, after)
+		d.left = -1
+		loaded, err := openTestFile(t, "/d/offsets", d).Load(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if loaded.Equal(after) {
+			newer++
+		}
+		for _, d := range d.crashed() {
+			wantLoad(t, openTestFile(t, "/d/offsets", d), key, loaded)
+		}
+	}
+	if newer == 0 || newer == 20 {
+		t.Errorf("%d of 20 saves were done", newer)
+	}
+}
+
 func TestI9_FailedSave(t *testing.T) {
 	const path = "/data/connect.offsets"
 	unknown := 0
