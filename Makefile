@@ -11,7 +11,7 @@ VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # The packages that need no server. it's own checker, the replays and what bench computes are tested among them, by name; it/lint
 # belongs to check.
 UNIT      = $(shell $(GO) list ./... | grep -Ev '/it(/lint|/differential|/bench.*)?$$')
-NO_SERVER = ^(TestGolden|TestI5_Re(play|start)From|TestDifferencesAre|TestReportedCases|TestDemo$$|TestChecker|TestCheckWorkload|TestOffsetFile|TestProxy$$)
+NO_SERVER = ^(TestGolden|TestI5_Re(play|start)From|TestDifferencesAre|TestReportedCases|TestFaultsAre|TestDemo$$|TestChecker|TestCheckWorkload|TestOffsetFile|TestProxy$$)
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test unit it images check bench bench-side bench-smoke soak-vortex soak-sim soak-chaos soak-bigtx soak-differential clean
@@ -33,7 +33,7 @@ unit: ## Run only the tests that need no server: unit tests and the replays of r
 	$(GO) test -timeout 1m -skip '^(TestSideBySide|TestSmoke)$$' ./it/bench
 
 it: images ## Run only the tests with real servers, a real Debezium among them.
-	$(GO) test -timeout 25m -count 1 -v ./it
+	$(GO) test -timeout 25m -count 1 -v -skip '$(NO_SERVER)' ./it
 	$(GO) test -timeout 10m -count 1 -v ./it/differential
 
 images: ## Make sure of a Docker engine, the images of MySQL, MariaDB and Kafka, the jars of Debezium and a schema registry, consumers.

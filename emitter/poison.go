@@ -232,8 +232,12 @@ func (o *LeftOut) headers() []Header {
 	const prefix = "__connect.errors."
 	var headers []Header
 	for _, h := range [...]struct{ name, value string }{
-		{"topic", o.Topic}, {"connector.name", o.Connector}, {"task.id", "0"}, {"stage", o.stage},
-		{"exception.class.name", class}, {"exception.message", cut(o.Error, mostOfError)},
+		{"topic", o.Topic},
+		{"connector.name", o.Connector},
+		{"task.id", "0"},
+		{"stage", o.stage},
+		{"exception.class.name", class},
+		{"exception.message", cut(o.Error, mostOfError)},
 	} {
 		if h.value != "" {
 			headers = append(headers, Header{prefix + h.name, []byte(h.value)})

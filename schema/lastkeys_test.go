@@ -42,8 +42,21 @@ func smallObjectOf(keys []string, value func(i int) any) []byte {
 func TestLastKeys(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	sets := [][]string{
-		{}, {"id"}, {"no"}, {"id", "ok", "tag"}, {"id", "ok", "tab"}, {"ia", "ok", "tag"}, {"id", "ok"}, {"", "a", "longer than a word"},
-		{strings.Repeat("k", maxKnownKey)}, {strings.Repeat("k", maxKnownKey+1)}, {`q"`, "b"}, {"q\\", "b"}, {"é", "b"}, {"\n"}, {"\x7f"},
+		{},
+		{"id"},
+		{"no"},
+		{"id", "ok", "tag"},
+		{"id", "ok", "tab"},
+		{"ia", "ok", "tag"},
+		{"id", "ok"},
+		{"", "a", "longer than a word"},
+		{strings.Repeat("k", maxKnownKey)},
+		{strings.Repeat("k", maxKnownKey+1)},
+		{`q"`, "b"},
+		{"q\\", "b"},
+		{"é", "b"},
+		{"\n"},
+		{"\x7f"},
 	}
 	var many []string
 	for i := range maxKnownKeys + 1 {

@@ -48,10 +48,20 @@ func TestRefusedLoginIsWaitedForOnlyWhileItIsReplaced(t *testing.T) {
 		err      error
 		want     bool
 	}{
-		{fixed, false, refused, false}, {given, false, refused, false}, {fixed, true, refused, false}, {given, true, refused, true},
-		{fixed, false, expired, false}, {fixed, true, expired, true},
-		{fixed, true, broker, true}, {given, false, broker, false}, {given, true, broker, true},
-		{fixed, false, locked, false}, {fixed, true, locked, true}, {given, true, server.ErrPurged, false}, {given, true, errors.New("other"), false}, {fixed, false, io.EOF, true},
+		{fixed, false, refused, false},
+		{given, false, refused, false},
+		{fixed, true, refused, false},
+		{given, true, refused, true},
+		{fixed, false, expired, false},
+		{fixed, true, expired, true},
+		{fixed, true, broker, true},
+		{given, false, broker, false},
+		{given, true, broker, true},
+		{fixed, false, locked, false},
+		{fixed, true, locked, true},
+		{given, true, server.ErrPurged, false},
+		{given, true, errors.New("other"), false},
+		{fixed, false, io.EOF, true},
 	} {
 		r := renewals{c: tt.c}
 		if err := r.opened(io.EOF); err != io.EOF || r.streamed.Load() {

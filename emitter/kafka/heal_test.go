@@ -60,7 +60,9 @@ func TestAgainSaysOnceWhatToDo(t *testing.T) {
 func TestWithdrawn(t *testing.T) {
 	for _, err := range []error{
 		kerr.TopicAuthorizationFailed, fmt.Errorf("topic t: %w", kerr.ClusterAuthorizationFailed), kerr.TransactionalIDAuthorizationFailed,
-		kerr.SaslAuthenticationFailed, x509.UnknownAuthorityError{}, fmt.Errorf("topic t %w", errNoTopic),
+		kerr.SaslAuthenticationFailed,
+		x509.UnknownAuthorityError{},
+		fmt.Errorf("topic t %w", errNoTopic),
 	} {
 		if !Withdrawn(err) || Transient(err) {
 			t.Errorf("%v: withdrawn %v, transient %v", err, Withdrawn(err), Transient(err))

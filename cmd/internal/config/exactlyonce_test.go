@@ -25,16 +25,20 @@ func TestExactlyOnce(t *testing.T) {
 		"required":    {topic, []string{"exactly.once.support=REQUIRED"}, &ExactlyOnce{"poll", time.Second, time.Minute}, nil},
 		"enabled":     {topic + "exactly.once.source.support=enabled\n", nil, &ExactlyOnce{"poll", time.Second, time.Minute}, nil},
 		"the interval is the worker's": {
-			topic + "offset.flush.interval.ms=5000\n", []string{"exactly.once.support=required", "transaction.boundary=interval"},
+			topic + "offset.flush.interval.ms=5000\n",
+			[]string{"exactly.once.support=required", "transaction.boundary=interval"},
 			&ExactlyOnce{"interval", 5 * time.Second, time.Minute}, nil,
 		},
 		"all that can be set": {
-			topic, []string{"exactly.once.support=required", "transaction.boundary=Source", "transaction.boundary.interval.ms=20", "producer.override.transaction.timeout.ms=900000"},
+			topic,
+			[]string{"exactly.once.support=required", "transaction.boundary=Source", "transaction.boundary.interval.ms=20", "producer.override.transaction.timeout.ms=900000"},
 			&ExactlyOnce{"source", 20 * time.Millisecond, 15 * time.Minute}, nil,
 		},
 		"connector": {
-			topic, []string{"exactly.once.support=required", "transaction.boundary=connector"},
-			&ExactlyOnce{"connector", time.Second, time.Minute}, []string{"transaction.boundary"},
+			topic,
+			[]string{"exactly.once.support=required", "transaction.boundary=connector"},
+			&ExactlyOnce{"connector", time.Second, time.Minute},
+			[]string{"transaction.boundary"},
 		},
 		"the worker's producers": {
 			topic + "exactly.once.source.support=enabled\nproducer.transaction.timeout.ms=120000\n", nil, &ExactlyOnce{"poll", time.Second, 2 * time.Minute}, nil,

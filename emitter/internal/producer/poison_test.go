@@ -83,8 +83,12 @@ func TestI7_RefusedRecordsAreSpared(t *testing.T) {
 		names bool // the broker names the records
 		note  bool
 	}{
-		{kerr.InvalidRecord, true, true}, {kerr.InvalidRecord, true, false}, {kerr.InvalidRecord, false, true}, {kerr.InvalidTimestamp, true, true},
-		{kerr.MessageTooLarge, false, true}, {kerr.RecordListTooLarge, false, false},
+		{kerr.InvalidRecord, true, true},
+		{kerr.InvalidRecord, true, false},
+		{kerr.InvalidRecord, false, true},
+		{kerr.InvalidTimestamp, true, true},
+		{kerr.MessageTooLarge, false, true},
+		{kerr.RecordListTooLarge, false, false},
 	} {
 		t.Run(fmt.Sprint(test.cause.Message, test.names, test.note), func(t *testing.T) {
 			t.Parallel()
