@@ -35,6 +35,7 @@ type assembler struct {
 	tables       tables
 	defs         *definitions
 	warn         func(string)
+	once         bool // Config.Once
 
 	warnedText bool // of changes logged as text that may reach captured tables
 	warnedDDL  bool // of DDL that could not be understood

@@ -305,7 +305,7 @@ func TestI5_OnlyTheStoredTransactionIsSkipped(t *testing.T) {
 		{"by GTID, second statement", true, first, 4, 1, "", "5 6 7", "", ""},
 		{"by GTID, at the commit", true, first, 5, 0, "", "6 7", "", ""},
 		{"by GTID, second transaction", true, second, 2, 1, "1", "7", "", ""},
-		{"counters of the first with the position of the second", true, second, 4, 1, "", "1 2 3 4 5 6 7", "sent again from its BEGIN", ""},
+		{"counters of the first with the position of the second", true, second, 4, 1, "", "1 2 3 4 5 6 7", "sent again from its beginning", ""},
 		{"counters of the second, which is done", true, second, 2, 1, "1-2", "", "", ""},
 		{"more events than there are", true, second, 8, 1, "1", "", "", "has 8 events of the transaction that begins at mysql-bin.000001"},
 		{"rows of an event that has none", true, first, 1, 1, "", "", "", "but that is no rows event"},

@@ -67,6 +67,7 @@ func newReader(cfg Config, raw rawStream) (*Reader, error) {
 		spool:        &spool{dir: cfg.SpoolDir, limit: spoolMemory},
 		ledger:       ledger{server: cfg.ServerUUID, filters: cfg.Filters},
 		warn:         func(text string) { log.Warn(text) },
+		once:         cfg.Once,
 	}
 	r.asm.tables.ahead = r.asm.aheadHere
 	return r, nil

@@ -69,8 +69,7 @@ func (a *assembler) resumeTransaction() (inside bool, err error) {
 				return false, a.notTheSame(r)
 			}
 			a.resume = nil
-			a.sentAgain("transaction "+r.open.GTID+", which begins at "+at(a.file, a.start)+" here,", r)
-			return false, nil
+			return false, a.sentAgain("transaction "+r.open.GTID+", which begins at "+at(a.file, a.start)+" here,", a.committedElseText(r))
 		}
 	case r.other || !here:
 		return false, a.resumeElsewhere()
@@ -86,8 +85,8 @@ func (a *assembler) resumeTransaction() (inside bool, err error) {
 	}
 	// Another server has cut the rows into events of its own.
 	a.resume = nil
-	a.pass = a.passOf(r, fmt.Sprintf("transaction %s, which begins at %s here,", r.open.GTID, at(a.file, a.start)))
-	return a.pass.left() > 0, nil
+	a.pass, err = a.passOf(r, fmt.Sprintf("transaction %s, which begins at %s here,", r.open.GTID, at(a.file, a.start)))
+	return a.pass.left() > 0, err
 }
 
 // committedElse says that a transaction of a commit time is not the stored one, whatever its GTID: a server that has lost
@@ -101,24 +100,34 @@ func (a *assembler) notTheSame(r *resume) error {
 		"the offset is from another server, or the binlog was written anew; "+startElsewhere, a.thread, a.micros, r.open.Thread, r.open.CommitMicros), "")
 }
 
-func (a *assembler) sentAgain(what string, r *resume) {
-	a.warn(fmt.Sprintf("%s is sent again from its beginning: it was committed at %d µs here, and the one of the stored offset at %d µs, so they need not be the same", what, a.micros, r.open.CommitMicros))
+func (a *assembler) committedElseText(r *resume) string {
+	return fmt.Sprintf("it was committed at %d µs here, and the one of the stored offset at %d µs, so they need not be the same", a.micros, r.open.CommitMicros)
+}
+
+// sentAgain says that a transaction of which rows were sent is sent from its beginning, and why; where nothing may be sent twice, that is
+// the error.
+func (a *assembler) sentAgain(what, why string) error {
+	if !a.once {
+		a.warn(what + " is sent again from its beginning: " + why)
+		return nil
+	}
+	return a.errorf(fmt.Errorf("%s would have to be sent again from its beginning: %s. With exactly-once delivery nothing is sent twice, so the stream stops. Choices: connect to the server "+
+		"of the stored offset, if it is there; or have the transaction sent again, with its first rows twice: start once without exactly.once.support (and exactly.once.source.support) until it is through; "+
+		"or leave its rest out: "+startElsewhere, what, why), "")
 }
 
 // passOf is how many rows are to be left out of a transaction that is found again by its rows.
-func (a *assembler) passOf(r *resume, what string) pass {
+func (a *assembler) passOf(r *resume, what string) (pass, error) {
 	open, done := r.open, r.row
 	switch {
 	case a.filtered && !r.same:
-		a.warn(what + " is sent again from its beginning: this server leaves rows out of its binlog that the one before had (replication or binlog filters), so rows cannot be counted")
+		return pass{}, a.sentAgain(what, "this server leaves rows out of its binlog that the one before had (replication or binlog filters), so rows cannot be counted")
 	case open.Filters == a.filters && open.Captured >= 0:
-		return pass{captured: open.Captured + done}
+		return pass{captured: open.Captured + done}, nil
 	case open.Rows >= 0:
-		return pass{all: open.Rows + done}
-	default:
-		a.warn(what + " is sent again from its beginning: the table filters were changed, and the rows of tables that are not captured could not be counted")
+		return pass{all: open.Rows + done}, nil
 	}
-	return pass{}
+	return pass{}, a.sentAgain(what, "the table filters were changed, and the rows of tables that are not captured could not be counted")
 }
 
 // resumeElsewhere is called when what comes first is not the stored transaction (I5): that may still come, if its GTID is
@@ -137,35 +146,34 @@ func (a *assembler) resumeElsewhere() error {
 		a.warn(fmt.Sprintf("the stored offset lies in transaction %s, and other transactions come before it in this binlog; it is still waited for", r.open.GTID))
 		return nil
 	}
-	a.warn(fmt.Sprintf("the first transaction that is not in the stored GTID set begins at %s, not at %s as the stored offset says: "+
-		"this is another server or another binlog, so the transaction is sent again from its BEGIN", at(a.file, a.start), at(r.file, r.pos)))
 	a.resume = nil
-	return nil
+	return a.sentAgain("the transaction that begins at "+at(a.file, a.start), fmt.Sprintf("it is the first one that is not in the stored GTID set, and the stored offset says that that one begins at %s: "+
+		"this is another server or another binlog", at(r.file, r.pos)))
 }
 
 // resumeXA leaves out the rows that the stored offset covers, when it lies inside the XA transaction that is about to be
 // given out.
-func (a *assembler) resumeXA(g *xaGroup) {
+func (a *assembler) resumeXA(g *xaGroup) error {
 	r := a.resumeIn
 	if r == nil || r.open.XID != g.XID {
-		return
+		return nil
 	}
 	switch here := a.file == r.file && a.groupStart == r.pos; {
 	case r.open.GTID != "" && a.gtids:
 		if r.open.GTID != a.gtidString() {
-			return
+			return nil
 		}
 	case r.other || !here:
-		return
+		return nil
 	}
 	a.resumeIn = nil
 	what := "XA transaction " + g.XID + ", which is committed at " + at(a.file, a.start) + " here,"
 	if r.committedElse(a.micros) {
-		a.sentAgain(what, r)
-		return
+		return a.sentAgain(what, a.committedElseText(r))
 	}
-	p := a.passOf(r, what)
+	p, err := a.passOf(r, what)
 	a.pass.captured, a.pass.all = max(a.pass.captured, p.captured), max(a.pass.all, p.all)
+	return err
 }
 
 // resumeAt prepares going on at a stored offset, perhaps inside its transaction. byGTID says that the stream has all

@@ -72,6 +72,11 @@ func TestI5_FoundByGTIDOnAnotherServer(t *testing.T) {
 		if w := strings.Join(got.warnings, "\n"); !strings.Contains(w, "transaction "+testUUID+":2, which begins at mysql-bin.000001:") || !strings.Contains(w, "is sent again from its beginning: this server leaves rows out") {
 			t.Errorf("warnings %q", w)
 		}
+		got = playFrom(t, two, Config{ServerUUID: "two", Filters: "f", Filtered: true, Once: true}, Start{Offset: &o}, true)
+		if len(got.rows) > 0 {
+			t.Errorf("rows %q", got.rows)
+		}
+		wantError(t, got.err, "would have to be sent again from its beginning: this server leaves rows out")
 	}
 }
 
@@ -239,6 +244,11 @@ func TestI5_GTIDGivenTwice(t *testing.T) {
 		if w := strings.Join(got.warnings, "\n"); !strings.Contains(w, "is sent again from its beginning: it was committed at 1700000001234567 µs here") {
 			t.Errorf("warnings %q", w)
 		}
+		got = playFrom(t, b, Config{ServerUUID: "two", Filters: "f", Once: true}, Start{Offset: was(all.offsets[i])}, false)
+		if len(got.rows) > 0 {
+			t.Errorf("rows %q", got.rows)
+		}
+		wantError(t, got.err, "would have to be sent again from its beginning: it was committed at 1700000001234567 µs here")
 	}
 }
 

@@ -83,6 +83,10 @@ type Config struct {
 	// transaction that was begun on another server cannot be found by counting rows then. [Open] asks the server.
 	Filtered bool
 
+	// Once has the stream stop where rows would be sent again that the stored offset covers, because it cannot be told which they
+	// are on this server: for exactly-once delivery. Otherwise that is said, and the transaction is sent again.
+	Once bool
+
 	// GTIDSources says which sources of GTIDs count (gtid.source.includes and gtid.source.excludes): of the others a
 	// stored offset may have transactions that the server has never heard of. It is told a UUID, on MariaDB
 	// "domain-server". Nil: all.

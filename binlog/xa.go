@@ -221,7 +221,9 @@ func (a *assembler) emit(ctx context.Context, h *header, g *xaGroup) error {
 		in:   a.spool.read(g.body),
 	}
 	a.counts, a.pass = counts{}, pass{captured: g.Skip}
-	a.resumeXA(g)
+	if err := a.resumeXA(g); err != nil {
+		return err
+	}
 	a.tables.forget()
 	return nil
 }

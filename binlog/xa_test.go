@@ -317,6 +317,11 @@ func TestI5_XAIsFoundElsewhere(t *testing.T) {
 		if w := strings.Join(got.warnings, "\n"); !strings.Contains(w, "XA transaction X'7831',X'',1, which is committed at mysql-bin.000001:") || !strings.Contains(w, "is sent again from its beginning") {
 			t.Errorf("warnings %q", w)
 		}
+		got = playFrom(t, build(true), Config{ServerUUID: "two", Filters: "f", Filtered: true, Once: true}, Start{Offset: &o}, false)
+		if len(got.rows) > 0 {
+			t.Errorf("rows %q", got.rows)
+		}
+		wantError(t, got.err, "would have to be sent again from its beginning")
 	}
 }
 

@@ -89,6 +89,7 @@ func readerConfig(c *config.Connector, from binlog.Start, log *zap.Logger) binlo
 		IncludeQuery:       c.IncludeQuery,
 		Transactions:       c.Transactions,
 		Recount:            recount && c.Transactions,
+		Once:               c.ExactlyOnce != nil,
 		GTIDSources:        c.GTIDSources,
 		SourceRows:         !c.GTIDDML,
 		Log:                log,
