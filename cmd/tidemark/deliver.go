@@ -105,7 +105,7 @@ func (d *deliveries) loopStore(store offset.Store) offset.Store {
 		d.log.Info("group.id is not set, so the offset is stored without a transaction: a second process with this connector would not be kept from storing its own")
 		return store
 	}
-	return fenced{store, d.topic, d.c.TransactionalID}
+	return fenced{store, d.topic, d.c.TransactionalID, d.may}
 }
 
 // committed is the place of offsets that the delivery stores in its transactions.
@@ -124,9 +124,13 @@ type fenced struct {
 	offset.Store
 	topic *kafka.TopicStore
 	id    string
+	may   func() bool // nil: it may
 }
 
 func (s fenced) Load(ctx context.Context, key offset.Key) (offset.Offset, error) {
+	if s.may != nil && !s.may() { // it would be taken from who runs now
+		return offset.Offset{}, emitter.ErrStale
+	}
 	if err := s.topic.Fence(ctx, key, s.id); err != nil {
 		return offset.Offset{}, err
 	}

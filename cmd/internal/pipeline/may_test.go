@@ -122,3 +122,24 @@ func TestI11_NoDefinitionIsStoredWithoutTheLock(t *testing.T) {
 		}
 	}
 }
+
+// A process that may not run the connector makes no attempt: it would take the transactional id from the one that may.
+func TestNoAttemptWithoutTheLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var may atomic.Bool
+		may.Store(true)
+		store := &memoryStore{saved: []offset.Offset{at(1)}}
+		p, opened, _ := newPipeline(store, newInstant)
+		p.May = may.Load
+		open := p.Open
+		p.Open = func(ctx context.Context, stored offset.Offset) (binlog.Source, error) {
+			source, err := open(ctx, stored)
+			may.Store(false)
+			return source, errors.Join(err, io.ErrUnexpectedEOF)
+		}
+		p.Transient = func(error) bool { return true }
+		if err := p.Run(t.Context()); !errors.Is(err, emitter.ErrStale) || len(*opened) != 1 {
+			t.Errorf("%d attempts: %v", len(*opened), err)
+		}
+	})
+}

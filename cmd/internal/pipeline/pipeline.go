@@ -35,8 +35,9 @@ type Pipeline struct {
 	// Withdrawn says that an error is about rights, a password or a certificate. Once the stream has run for a minute, they are
 	// waited for, since they were there before. Nil: such an error stops it.
 	Withdrawn func(error) bool
-	// May says whether this process is still the one to run the connector; nil: it is. It is asked before anything is stored. After a
-	// false nothing is flushed or stored at the end of an attempt: another process may have gone on from what is stored.
+	// May says whether this process is still the one to run the connector; nil: it is. It is asked before each attempt, which a false
+	// ends Run in place of, with an error that wraps [emitter.ErrStale], and before anything is stored. After a false nothing is
+	// flushed or stored at the end of an attempt: another process may have gone on from what is stored.
 	May func() bool
 
 	SchemaChange func(ctx context.Context, ev *binlog.SchemaChange) error      // [Output.SchemaChange]
@@ -73,6 +74,9 @@ func (p *Pipeline) Run(ctx context.Context) error {
 	wait := backoff{first: 500 * time.Millisecond, most: 10 * time.Second}
 	retries := 0
 	for {
+		if !p.may() { // or an attempt would take the transactional id from who is to run now
+			return fmt.Errorf("no new attempt is made: %w", emitter.ErrStale)
+		}
 		began := time.Now()
 		progress, err := p.attempt(ctx)
 		switch {
