@@ -33,7 +33,7 @@ unit: ## Run only the tests that need no server: unit tests and the replays of r
 	$(GO) test -timeout 1m -skip '^(TestSideBySide|TestSmoke)$$' ./it/bench
 
 it: images ## Run only the tests with real servers, a real Debezium among them.
-	$(GO) test -timeout 25m -count 1 -v -skip '$(NO_SERVER)' ./it
+	$(GO) test -timeout 25m -parallel 4 -count 1 -v -skip '$(NO_SERVER)' ./it
 	$(GO) test -timeout 10m -count 1 -v ./it/differential
 
 images: ## Make sure of a Docker engine, the images of MySQL, MariaDB and Kafka, the jars of Debezium and a schema registry, consumers.

@@ -15,6 +15,7 @@ const maxRSS = 80_000_000
 // TestBigTransaction reads one transaction of many rows (about 200 bytes each) twice over a SIGTERM in its middle: bounded memory,
 // and not one row lost or repeated.
 func TestBigTransaction(t *testing.T) {
+	t.Parallel()
 	rig := NewRig(t, gtidFlags...)
 	stopInside(t, rig, "big", number(t, "TIDEMARK_IT_BIGTX", 100_000), "file")
 }
@@ -22,6 +23,7 @@ func TestBigTransaction(t *testing.T) {
 // TestStopInsideATransactionWithoutGTIDs is the same on a server without GTIDs, where only file and position say which
 // transaction it is, and with the offset in a topic.
 func TestStopInsideATransactionWithoutGTIDs(t *testing.T) {
+	t.Parallel()
 	rig := NewRig(t, fileFlags...)
 	stopInside(t, rig, "plain", 20_000, "topic")
 }

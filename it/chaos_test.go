@@ -16,6 +16,7 @@ import (
 // or reordered, that every repeated record belongs to a replay from the offset that was stored, and that no offset was ever stored
 // ahead of what Kafka had acknowledged.
 func TestI1_I2_I5_I7_Chaos(t *testing.T) {
+	t.Parallel()
 	kills := number(t, "TIDEMARK_IT_KILLS", 5)
 	seed := uint64(number(t, "TIDEMARK_IT_SEED", int(time.Now().UnixNano()%1_000_000)))
 	store := os.Getenv("TIDEMARK_IT_STORE")

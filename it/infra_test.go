@@ -13,6 +13,7 @@ import (
 // TestServersAndWriters shows that what the other tests stand on is what they take it for: a restart of a server, clean or by
 // SIGKILL, keeps address, data and topics; and the writers' log, taken while MySQL is restarted under them, is what the server has.
 func TestServersAndWriters(t *testing.T) {
+	t.Parallel()
 	Image(t, "engine")
 	m, k := launchMySQL(t, gtidFlags...), launchKafka(t)
 	m.wait(t)

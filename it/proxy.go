@@ -1,6 +1,7 @@
 package it
 
 import (
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -24,6 +25,7 @@ type Proxy struct {
 	holdDown bool
 	rate     int // bytes a second and connection from client to server; 0: no limit
 	closed   bool
+	ambush   *ambush // nil: none
 
 	wg sync.WaitGroup
 }
@@ -74,6 +76,84 @@ func (p *Proxy) Hold(up, down bool) { p.set(func() { p.holdUp, p.holdDown = up, 
 
 // Throttle limits what each connection carries from the client to the server to so many bytes a second; 0 is no limit.
 func (p *Proxy) Throttle(bytesPerSecond int) { p.set(func() { p.rate = bytesPerSecond }) }
+
+// ambush waits for a request of Kafka's protocol, once.
+type ambush struct {
+	key       int16
+	delivered bool
+	met       chan struct{} // closed when it has come
+}
+
+// CutAtRequest cuts the connection that the next request with this API key comes over: when the server has got all of it and before
+// the client gets the answer, or, not delivered, before the server has got it. What it returns is closed then.
+func (p *Proxy) CutAtRequest(key int16, delivered bool) <-chan struct{} {
+	a := &ambush{key, delivered, make(chan struct{})}
+	p.set(func() { p.ambush = a })
+	return a.met
+}
+
+// requests follows the requests of a connection: each is its length in four bytes, then its key in two.
+type requests struct {
+	head [6]byte
+	have int // bytes of head
+	left int // of the request behind head
+}
+
+// find goes on through what the client has sent, and says behind how many bytes of it the ambush is to cut; -1: not yet.
+func (r *requests) find(b []byte, a *ambush) int {
+	for at := 0; at < len(b); {
+		if r.have < len(r.head) {
+			n := copy(r.head[r.have:], b[at:])
+			r.have += n
+			at += n
+			r.left = int(binary.BigEndian.Uint32(r.head[:])) - 2
+			if r.have == len(r.head) && r.is(a) && !a.delivered {
+				return at
+			}
+			continue
+		}
+		n := min(max(r.left, 0), len(b)-at)
+		r.left -= n
+		at += n
+		if r.left <= 0 {
+			r.have = 0
+			if r.is(a) && a.delivered {
+				return at
+			}
+		}
+	}
+	return -1
+}
+
+func (r *requests) is(a *ambush) bool {
+	return a != nil && int16(binary.BigEndian.Uint16(r.head[4:])) == a.key
+}
+
+// trap is the ambush that lies in wait.
+func (p *Proxy) trap() *ambush {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ambush
+}
+
+// spring cuts a connection in an ambush.
+func (p *Proxy) spring(a *ambush, client, server net.Conn) {
+	mine := false
+	p.set(func() {
+		if mine = p.ambush == a; mine {
+			p.ambush = nil
+		}
+	})
+	if tcp, ok := client.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	client.Close()
+	time.Sleep(100 * time.Millisecond) // a reset would overtake what was written
+	server.Close()
+	if mine {
+		close(a.met)
+	}
+}
 
 func (p *Proxy) set(f func()) {
 	p.mu.Lock()
@@ -139,11 +219,19 @@ func (p *Proxy) serve(client net.Conn) {
 // forward copies one direction until an end is gone, then closes the write side of the other, so that a clean end stays one.
 func (p *Proxy) forward(dst, src net.Conn, up bool) {
 	buf := make([]byte, 16<<10)
+	var sent requests
 	for {
 		n, err := src.Read(buf)
 		if n > 0 {
 			if !p.pass(n, up) {
 				return
+			}
+			if a := p.trap(); up {
+				if at := sent.find(buf[:n], a); at >= 0 {
+					_, _ = dst.Write(buf[:at])
+					p.spring(a, src, dst)
+					return
+				}
 			}
 			if _, err := dst.Write(buf[:n]); err != nil {
 				src.Close()

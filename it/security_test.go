@@ -81,11 +81,11 @@ cat >server.properties <<X
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@localhost:9095
-listeners=DIRECT://0.0.0.0:9092,SECURE://0.0.0.0:9094,CONTROLLER://localhost:9095
-advertised.listeners=DIRECT://127.0.0.1:%[1]d,SECURE://localhost:%[2]d
-listener.security.protocol.map=DIRECT:PLAINTEXT,SECURE:SASL_SSL,CONTROLLER:PLAINTEXT
+listeners=DIRECT://0.0.0.0:9092,SECURE://0.0.0.0:9094,ITSELF://localhost:9093,CONTROLLER://localhost:9095
+advertised.listeners=DIRECT://127.0.0.1:%[1]d,SECURE://localhost:%[2]d,ITSELF://localhost:9093
+listener.security.protocol.map=DIRECT:PLAINTEXT,ITSELF:PLAINTEXT,SECURE:SASL_SSL,CONTROLLER:PLAINTEXT
 controller.listener.names=CONTROLLER
-inter.broker.listener.name=DIRECT
+inter.broker.listener.name=ITSELF
 listener.name.secure.sasl.enabled.mechanisms=SCRAM-SHA-512,PLAIN
 listener.name.secure.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 listener.name.secure.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_tide="plain-secret";

@@ -19,6 +19,7 @@ const vortexSession = 6 * time.Second
 // connections cut or silent, MySQL and Kafka restarted, together and in turn. Then nothing may be lost in either mode, and with
 // exactly-once what read_committed consumers see must have nothing twice.
 func TestVortex(t *testing.T) {
+	t.Parallel()
 	lasts := time.Duration(number(t, "TIDEMARK_IT_VORTEX", 60)) * time.Second
 	seed := uint64(number(t, "TIDEMARK_IT_SEED", int(time.Now().UnixNano()%1_000_000)))
 	t.Logf("TIDEMARK_IT_SEED=%d TIDEMARK_IT_VORTEX=%d", seed, int(lasts.Seconds()))

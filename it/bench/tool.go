@@ -97,6 +97,7 @@ func (s *stage) connector(t testing.TB, prefix string, c cell) *it.Connector {
 func (s *stage) tidemark(t testing.TB, k *it.Connector, from position) func(testing.TB) *process {
 	t.Helper()
 	k.Config["start.position"] = from.file + ":" + strconv.FormatInt(from.pos, 10)
+	k.Worker["group.id"] = k.Name // for exactly-once
 	k.Config = k.Config.With(s.options.Tidemark)
 	worker, connector := k.Files(t)
 	return func(t testing.TB) *process {
