@@ -962,6 +962,29 @@ func TestEvery(t *testing.T) {
 	}
 }
 
+// TestAddedMeanwhile: a partition that is being added and gets a record meanwhile is not added to the next transaction, which would be left
+// open without records.
+func TestAddedMeanwhile(t *testing.T) {
+	c, r, topic := beginTxn(t, 2)
+	r.Every(topic, 1)
+	adds := counter(c, kmsg.AddPartitionsToTxn)
+	asked, release := holdKey(c, kmsg.AddPartitionsToTxn)
+	defer release()
+	r.send(t, topic, 0, 1, 10)
+	select {
+	case <-asked:
+	case <-limited(t).Done():
+		t.Fatal("no partition is added")
+	}
+	r.send(t, topic, 1, 1, 10)
+	release()
+	r.waitFor(t, r.cut())
+	time.Sleep(50 * time.Millisecond)
+	if n := adds.Hits(); n != 1 {
+		t.Errorf("partitions are added %d times", n)
+	}
+}
+
 // TestNothingIsAddedWhileALeaderAsks the coordinator about its first batch, nor the other way round: one of them would wait long.
 func TestNothingIsAddedWhileALeaderAsks(t *testing.T) {
 	c, r, topic := beginTxn(t, 2)
