@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -49,19 +50,35 @@ func epochs(t testing.TB, c *kfake.Cluster) map[int16][]string {
 	t.Helper()
 	got := map[int16][]string{}
 	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics(offsetsTopic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	for {
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, offsetsTopic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := map[int32]int64{}
+	ends.Each(func(o kadm.ListedOffset) {
+		if o.Offset > 0 {
+			left[o.Partition] = o.Offset
+		}
+	})
+	for len(left) > 0 {
 		fetches := cl.PollFetches(ctx)
-		cancel()
-		if fetches.NumRecords() == 0 {
-			return got
+		if ctx.Err() != nil {
+			t.Fatalf("%v, missing the ends %v", ctx.Err(), left)
 		}
 		fetches.EachRecord(func(r *kgo.Record) {
+			if r.Offset == left[r.Partition]-1 {
+				delete(left, r.Partition)
+			}
+			if r.Attrs.IsControl() {
+				return
+			}
 			epoch := r.ProducerEpoch
 			if !r.Attrs.IsTransactional() {
 				epoch = -1
@@ -71,6 +88,7 @@ func epochs(t testing.TB, c *kfake.Cluster) map[int16][]string {
 			slices.Sort(got[epoch])
 		})
 	}
+	return got
 }
 
 // Side record and offset are one transaction, which a plain store reads, and goes on from.
