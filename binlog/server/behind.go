@@ -37,9 +37,6 @@ func (c *Conn) replication(ctx context.Context, info *Info) (replication, error)
 	if err != nil {
 		return replication{}, err
 	}
-	if res.rows() == 0 {
-		return c.groupReplication(ctx, info)
-	}
 	now, err := c.Info(ctx)
 	if err != nil {
 		return replication{}, err
@@ -57,6 +54,12 @@ func (c *Conn) replication(ctx context.Context, info *Info) (replication, error)
 			state.doing = fmt.Sprintf("is a replica of %s that still has to apply %s", source, shortSet(pending))
 		case late > 0:
 			state.doing = fmt.Sprintf("is a replica of %s and %d s behind it", source, late)
+		}
+	}
+	if state.doing == "" { // as a member of a group that replicates from elsewhere: only its primary does, the others have the channel stopped
+		group, err := c.groupReplication(ctx, info)
+		if err != nil || group.doing != "" {
+			return group, err
 		}
 	}
 	return state, nil

@@ -52,6 +52,13 @@ func TestReplicaThatIsBehind(t *testing.T) {
 			before + ":8-9", func(f *fake) { f.group = []any{before + ":1-9"} }, true,
 			"is a member of a replication group that still has to apply " + before + ":1-9",
 		},
+		"its group is itself a replica, by another member": {
+			before + ":8-9", func(f *fake) {
+				f.source, f.applier = "p.example", []any{"No", "", "", ""}
+				f.group = []any{before + ":1-9"}
+			}, true,
+			"is a member of a replication group that still has to apply " + before + ":1-9",
+		},
 		"its group has nothing more": {before + ":8-9", func(f *fake) { f.group = []any{own + ":1-4"} }, false, "has never executed: " + before + ":8-9"},
 		"it has them by then":        {before + ":8-9", func(f *fake) { f.unknown = append(slices.Repeat(f.unknown, 17), "") }, false, ""},
 	} {

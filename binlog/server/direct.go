@@ -64,6 +64,8 @@ func (c *Conn) direct(ctx context.Context, info *Info, start offset.Offset) (boo
 	}
 	res, err := c.query(ctx, fmt.Sprintf("SHOW BINLOG EVENTS IN %s FROM %d LIMIT 1", quote(start.File), start.Pos))
 	switch {
+	case code(err) == 1220 && strings.Contains(err.Error(), "target log"):
+		return false, nil // purged this moment
 	case code(err) == 1220, err == nil && res.rows() > 0 && (noEvent(res, nil, start.Pos) || within(res)):
 		return false, c.rewritten(info, start, "no transaction begins at that position any more", err)
 	case isServerError(err):

@@ -20,6 +20,7 @@ type fake struct {
 	mu        sync.Mutex
 	vars      map[string]string
 	logs      []Log
+	encrypted bool              // binlog_encryption=ON
 	positions []Position        // one a look; the last one stays
 	tables    map[string]string // db.table → SHOW CREATE TABLE
 	afterList func(f *fake)     // called after each list of tables, with the lock held
@@ -194,7 +195,11 @@ func (h *handler) HandleQuery(query string) (*mysql.Result, error) {
 	case is("SHOW BINARY LOGS"):
 		var rows [][]any
 		for _, l := range f.logs {
-			rows = append(rows, []any{l.Name, l.Size, "No"})
+			size, encrypted := l.Size, "No"
+			if f.encrypted {
+				size, encrypted = size+512, "Yes"
+			}
+			rows = append(rows, []any{l.Name, size, encrypted})
 		}
 		return table([]string{"Log_name", "File_size", "Encrypted"}, rows)
 	case is("SHOW BINLOG EVENTS IN") && strings.Contains(query, "LIMIT 3"):

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/go-mysql-org/go-mysql/mysql"
+
 	"github.com/tidemark-cdc/tidemark/offset"
 )
 
@@ -60,6 +62,8 @@ func TestLocate(t *testing.T) {
 		{"no GTIDs on a server with them", file("mysql-bin.000003", 400), nil, DumpFrom{"mysql-bin.000003", 400, "", false, Stored, false}, nil, ""},
 		{"start of a file", file("mysql-bin.000002", 4), nil, DumpFrom{"mysql-bin.000002", 4, "", false, Stored, false}, nil, ""},
 		{"end of a file", file("mysql-bin.000003", 900), nil, DumpFrom{"mysql-bin.000003", 900, "", false, Stored, false}, nil, ""},
+		{"end of an encrypted file", file("mysql-bin.000003", 900), func(f *fake) { f.encrypted = true }, DumpFrom{"mysql-bin.000003", 900, "", false, Stored, false}, nil, ""},
+		{"own GTIDs, beyond the end of an encrypted file", own("mysql-bin.000003", 901), func(f *fake) { f.encrypted = true }, DumpFrom{}, ErrOtherServer, "that file has only 900 bytes"},
 		{"beyond the end", file("mysql-bin.000003", 901), nil, DumpFrom{}, ErrOtherServer, "which has 900 bytes"},
 		{"inside an event", file("mysql-bin.000003", 401), nil, DumpFrom{}, ErrOtherServer, "the stored offset is mysql-bin.000003:401, but no event begins there"},
 		{"before any event", file("mysql-bin.000003", 0), nil, DumpFrom{}, ErrOtherServer, "the first one of a file is at 4"},
@@ -76,6 +80,14 @@ func TestLocate(t *testing.T) {
 		{"own GTIDs, no event", own("mysql-bin.000003", 401), nil, DumpFrom{}, ErrOtherServer, "no transaction begins at that position any more"},
 		{"own GTIDs, in a transaction", own("mysql-bin.000003", 400), within("Write_rows", ""), DumpFrom{}, ErrOtherServer, "go on with start.position=" + a},
 		{"own GTIDs, the file is purged", own("mysql-bin.000001", 77), nil, DumpFrom{"mysql-bin.000001", 77, a, true, Stored, false}, nil, ""},
+		{
+			"own GTIDs, the file is purged at that moment", own("mysql-bin.000003", 400),
+			func(f *fake) {
+				f.fail["SHOW BINLOG EVENTS"] = mysql.NewError(1220, "Error when executing command SHOW BINLOG EVENTS: Could not find target log")
+			},
+			DumpFrom{"mysql-bin.000003", 400, a, true, Stored, false},
+			nil, "",
+		},
 		{"own GTIDs, the files have another name now", own("binlog.000077", 77), nil, DumpFrom{"binlog.000077", 77, a, true, Stored, false}, nil, ""},
 		{"GTIDs of another server, beyond the end of its file here", foreign, nil, DumpFrom{"mysql-bin.000003", 901, a, true, Stored, false}, nil, ""},
 		{"binlog off", file("mysql-bin.000003", 400), func(f *fake) { f.logs = nil }, DumpFrom{}, ErrSetup, "--log-bin"},

@@ -15,8 +15,11 @@ type Position struct {
 // Log is one binlog file of the server.
 type Log struct {
 	Name string
-	Size int64 // bytes, so far
+	Size int64 // bytes, so far; the position at its end
 }
+
+// encryptionHeader is what a file has in front with binlog_encryption=ON. File_size has it in it, and positions have not.
+const encryptionHeader = 512
 
 // Position returns where the server's binlog stands now. Transactions that are written but not committed yet lie before the
 // position, and are not among the GTIDs.
@@ -67,6 +70,9 @@ func (c *Conn) BinaryLogs(ctx context.Context) ([]Log, error) {
 	logs := make([]Log, res.rows())
 	for i := range logs {
 		logs[i] = Log{Name: res.text(i, "Log_name"), Size: int64(res.number(i, "File_size"))}
+		if res.text(i, "Encrypted") == "Yes" {
+			logs[i].Size -= encryptionHeader
+		}
 	}
 	return logs, nil
 }
