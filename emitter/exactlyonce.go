@@ -27,6 +27,9 @@ var (
 	ErrStale = producer.ErrStale
 )
 
+// LastUse is until when at least the transactional id was one's own that is fenced; zero: the error does not say that.
+func LastUse(err error) time.Time { return producer.LastUse(err) }
+
 // Boundaries says where Kafka transactions end (transaction.boundary).
 type Boundaries uint8
 

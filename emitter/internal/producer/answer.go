@@ -80,7 +80,7 @@ func (p *Producer) answered(b *broker, taken []sending, answer *kmsg.ProduceResp
 			p.later(part, markersPause)
 		case result == nil || triesAgain(cause, s.batch.attempts):
 			stale = true
-			p.later(part, firstPause)
+			p.later(part, p.cfg.firstPause)
 		default:
 			p.spoilt = p.spoilt || ends(cause)
 			refused = refusal(part, cause, result) // the last one if there are several
@@ -170,7 +170,7 @@ func (p *Producer) split(part *partition) error {
 // later sends the first batch of a partition again after a pause, to whoever leads the partition then.
 func (p *Producer) later(part *partition, pause time.Duration) {
 	first := part.queue[0]
-	pause = min(pause<<min(first.attempts, 10), mostPause)
+	pause = min(pause<<min(first.attempts, 10), p.cfg.mostPause)
 	first.attempts++
 	time.AfterFunc(pause, func() {
 		p.mu.Lock()

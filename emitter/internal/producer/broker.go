@@ -199,7 +199,7 @@ func (b *broker) connection() (*connection, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
-		b.until = time.Now().Add(firstPause) // also for partitions that have not been tried
+		b.until = time.Now().Add(p.cfg.firstPause) // also for partitions that have not been tried
 		return nil, err
 	}
 	c = b.connected(made, address)

@@ -39,7 +39,7 @@ func (t *transactions) run() {
 	if !t.initialize() {
 		return
 	}
-	pause, slow := markersPause, firstPause
+	pause, slow := markersPause, p.cfg.firstPause
 	for p.ctx.Err() == nil {
 		p.mu.Lock()
 		first := t.queue[0]
@@ -48,8 +48,10 @@ func (t *transactions) run() {
 			p.mu.Unlock()
 			t.wait()
 		case t.aborting:
+			why := t.why
 			p.mu.Unlock()
 			t.aborted = t.abort(first)
+			p.cancel(why)
 			return
 		case first.cut && first.batches == 0:
 			p.mu.Unlock()
@@ -60,13 +62,13 @@ func (t *transactions) run() {
 			p.mu.Unlock()
 			switch err := t.add(first, parts); {
 			case err == nil:
-				pause, slow = markersPause, firstPause
+				pause, slow = markersPause, p.cfg.firstPause
 			case errors.Is(err, kerr.ConcurrentTransactions):
 				p.pause(pause)
 				pause = min(2*pause, mostMarkersPause)
 			default:
 				p.pause(slow)
-				slow = min(2*slow, mostPause)
+				slow = min(2*slow, p.cfg.mostPause)
 			}
 		default:
 			p.mu.Unlock()
@@ -102,7 +104,7 @@ func (p *Producer) underWay() bool {
 func (t *transactions) initialize() bool {
 	p := t.p
 	short := markersPause
-	for pause := firstPause; ; pause = min(2*pause, mostPause) {
+	for pause := p.cfg.firstPause; ; pause = min(2*pause, p.cfg.mostPause) {
 		if !p.may() {
 			return false
 		}
@@ -117,7 +119,7 @@ func (t *transactions) initialize() bool {
 			if !p.pause(short) {
 				return false
 			}
-			short, pause = min(2*short, mostMarkersPause), firstPause/2
+			short, pause = min(2*short, mostMarkersPause), p.cfg.firstPause/2
 			continue
 		case !p.cfg.Client.Transient(err):
 			p.fail(t.refusal(err))
@@ -327,7 +329,7 @@ func (t *transactions) finish(commit bool) error {
 	if !commit {
 		doing = "aborting"
 	}
-	short, pause := markersPause, firstPause
+	short, pause := markersPause, p.cfg.firstPause
 	for {
 		resp, sent, err := t.call(req, func(c *kclient.Connection) int16 {
 			if t.version < secondProtocol {
@@ -373,7 +375,7 @@ func (t *transactions) finish(commit bool) error {
 		if !p.pause(pause) {
 			return p.ctx.Err()
 		}
-		pause = min(2*pause, mostPause)
+		pause = min(2*pause, p.cfg.mostPause)
 	}
 }
 

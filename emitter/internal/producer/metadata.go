@@ -19,7 +19,7 @@ func (p *Producer) initialize() {
 		p.transactions.run()
 		return
 	}
-	for pause := firstPause; ; pause = min(2*pause, mostPause) {
+	for pause := p.cfg.firstPause; ; pause = min(2*pause, p.cfg.mostPause) {
 		err := p.follow()
 		if err == nil {
 			close(p.ready)
@@ -96,7 +96,7 @@ func (p *Producer) pause(d time.Duration) bool {
 
 // Topic returns a topic, once the cluster knows it, or an error when ctx or the producer ends first or the topic may not be seen.
 func (p *Producer) Topic(ctx context.Context, name string) (*Topic, error) {
-	for pause := 10 * time.Millisecond; ; pause = min(2*pause, mostPause) {
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, p.cfg.mostPause) {
 		p.mu.Lock()
 		t := p.topics[name]
 		p.mu.Unlock()
@@ -132,7 +132,7 @@ func (p *Producer) ask() {
 
 // refreshTopics keeps up with leaders and numbers of partitions: when a fault asks for it, and now and then.
 func (p *Producer) refreshTopics() {
-	pause := firstPause // between two at least, and longer while they fail
+	pause := p.cfg.firstPause // between two at least, and longer while they fail
 	for {
 		select {
 		case <-p.stale:
@@ -142,9 +142,9 @@ func (p *Producer) refreshTopics() {
 		}
 		if err := p.refreshAll(); err != nil {
 			p.ask()
-			pause = min(2*pause, mostPause)
+			pause = min(2*pause, p.cfg.mostPause)
 		} else {
-			pause = firstPause
+			pause = p.cfg.firstPause
 		}
 		if !p.pause(pause) {
 			return

@@ -29,6 +29,7 @@ func TestMissingTopicIsTold(t *testing.T) {
 	must(t, c.CreateTopic("gone", 1, nil))
 	var calls, running, atOnce atomic.Int32
 	r := newRigWith(t, c, plenty, func(cfg *Config) {
+		hurried(cfg)
 		cfg.Missing = func(_ context.Context, topic string) {
 			if topic != "gone" || running.Add(1) > 1 {
 				atOnce.Add(1)

@@ -12,6 +12,7 @@
 package producer
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -53,6 +54,8 @@ type Config struct {
 	// May is asked before each request that writes; false ends the producer with [ErrStale]. It may be called from any
 	// goroutine and must not block. nil: always.
 	May func() bool
+
+	firstPause, mostPause time.Duration // those constants, but in tests
 }
 
 // Record is one record. Its bytes are copied.
@@ -127,6 +130,7 @@ type Producer struct {
 
 // New starts a producer. Close ends it; the client stays the caller's.
 func New(cfg Config) *Producer {
+	cfg.firstPause, cfg.mostPause = cmp.Or(cfg.firstPause, firstPause), cmp.Or(cfg.mostPause, mostPause)
 	p := &Producer{
 		cfg: cfg, client: cfg.Client.Kgo, formatter: kmsg.NewRequestFormatter(kmsg.FormatterClientID(cfg.Client.ID)), compressor: cfg.Client.Compressor, largest: int(cfg.Client.MaxRecordBytes),
 		missingFor: missingFor, ready: make(chan struct{}), refreshing: make(chan struct{}, 1), stale: make(chan struct{}, 1), room: make(chan struct{}, 1),
@@ -167,7 +171,9 @@ func (p *Producer) fail(err error) {
 		return
 	}
 	p.ended.Do(func() { p.cfg.Failed(err) })
-	p.cancel(err)
+	if t := p.transactions; t == nil || !t.rollsBack(err) {
+		p.cancel(err)
+	}
 }
 
 // may asks whether something may still be written, and ends the producer if not.

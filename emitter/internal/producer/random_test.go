@@ -31,7 +31,7 @@ func randomFaults(t *testing.T, seed uint64) {
 		}
 	}
 	linger, compression := [...]string{"0", "3"}[seed%2], [...]string{"none", "snappy"}[seed/2%2]
-	r := newRig(t, c, 300_000, "compression.type", compression, "linger.ms", linger, "metadata.max.age.ms", "1000",
+	r := newRigWith(t, c, 300_000, hurried, "compression.type", compression, "linger.ms", linger, "metadata.max.age.ms", "1000",
 		"max.request.size", "60000")
 
 	dice := func(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }

@@ -17,7 +17,7 @@ import (
 // TestRandomTransactions has one producer after the other that begin where the last committed record says, among faults of all
 // requests: each record is committed once and in order, and what is said to have been committed was.
 func TestRandomTransactions(t *testing.T) {
-	for seed := range uint64(2) {
+	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			randomTransactions(t, seed)
@@ -59,7 +59,7 @@ func randomTransactions(t *testing.T, seed uint64) {
 		if producers > 200 {
 			t.Fatalf("%d transactions by %d producers: %s", told, producers, strings.Join(why[max(0, len(why)-5):], "\n"))
 		}
-		r := newTxnRig(t, c, nil, "linger.ms", [...]string{"0", "3"}[seed%2], "metadata.max.age.ms", "1000", "max.request.size", "60000")
+		r := newTxnRig(t, c, hurried, "linger.ms", [...]string{"0", "3"}[seed%2], "metadata.max.age.ms", "1000", "max.request.size", "60000")
 		r.wire.set(func() cut {
 			if cuts.IntN(15) > 0 {
 				return whole

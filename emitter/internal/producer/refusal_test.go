@@ -31,7 +31,9 @@ func TestRefused(t *testing.T) {
 	} {
 		t.Run(test.cause.Message, func(t *testing.T) {
 			t.Parallel()
-			c, r, topic := begin(t, 1)
+			c := cluster(t, 1)
+			r := newRigWith(t, c, plenty, hurried)
+			topic := r.topic(t, topicName)
 			r.send(t, topic, 0, 2, 10)
 			r.flush(t)
 			release := hold(c, 0)

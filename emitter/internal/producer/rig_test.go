@@ -128,6 +128,9 @@ func newRigWith(t testing.TB, c seeds, maxBytes int, set func(*Config), properti
 	return r
 }
 
+// hurried has a producer pause between attempts for so short a time that a test in which most requests fail is not one of pauses.
+func hurried(cfg *Config) { cfg.firstPause, cfg.mostPause = 5*time.Millisecond, 50*time.Millisecond }
+
 // begin is a cluster, a producer with plenty of memory and the cluster's topic.
 func begin(t testing.TB, brokers int, properties ...string) (*kfake.Cluster, *rig, *Topic) {
 	t.Helper()

@@ -50,7 +50,7 @@ func TestSplitForSegments(t *testing.T) {
 func TestSplitMeetsFaults(t *testing.T) {
 	c := cluster(t, 1)
 	must(t, c.CreateTopic("small", 1, map[string]string{"max.message.bytes": "2000"}))
-	r := newRig(t, c, plenty, "linger.ms", "60000")
+	r := newRigWith(t, c, plenty, hurried, "linger.ms", "60000")
 	topic := r.topic(t, "small")
 	i := 0
 	r.wire.set(func() cut {

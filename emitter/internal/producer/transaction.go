@@ -44,6 +44,20 @@ type again string
 func (a again) Error() string        { return string(a) }
 func (a again) Is(target error) bool { return target == ErrAgain }
 
+// fenced is an [ErrFenced] that says until when the id was certainly this producer's.
+type fenced struct{ used time.Time }
+
+func (f *fenced) Error() string        { return ErrFenced.Error() }
+func (f *fenced) Is(target error) bool { return target == ErrFenced }
+
+// LastUse is when the cluster took the id of a producer that has ended with an [ErrFenced] for its own last; zero of another error.
+func LastUse(err error) time.Time {
+	if f, ok := errors.AsType[*fenced](err); ok {
+		return f.used
+	}
+	return time.Time{}
+}
+
 // transaction is the records between two cuts. The producer's lock guards it.
 type transaction struct {
 	batches int         // that are not acknowledged
@@ -71,6 +85,7 @@ type transactions struct {
 	version  int16  // Kafka's transaction.version
 	used     time.Time
 	aborting bool
+	why      error // if that is a refused record
 	aborted  error
 	stopped  chan struct{} // closed when nothing is done any more
 	bell     chan struct{}
@@ -146,6 +161,25 @@ func (p *Producer) Abort(ctx context.Context) error {
 		p.Stop()
 		return context.Cause(ctx)
 	}
+}
+
+// rollBackWait is how long a producer that a record has ended waits for the end of its transaction.
+const rollBackWait = 2 * time.Second
+
+// rollsBack says of an error that the producer ends when its open transaction is given up: after a refused record there may be no
+// next producer for long, and who reads would wait until the transaction has timed out.
+func (t *transactions) rollsBack(err error) bool {
+	if _, ok := errors.AsType[*Refused](err); !ok {
+		return false
+	}
+	t.p.mu.Lock()
+	defer t.p.mu.Unlock()
+	if !t.aborting {
+		t.aborting, t.why = true, err
+		t.wake()
+		time.AfterFunc(rollBackWait, func() { t.p.cancel(err) })
+	}
+	return true
 }
 
 // Transactions is Kafka's transaction.version once the producer is ready: below 2, a request of an ended transaction that arrives
@@ -270,7 +304,7 @@ func (t *transactions) failure(cause error, doing string) error {
 		return fmt.Errorf("%s: the cluster has forgotten the id after %s without use (transactional.id.expiration.ms): %w: %w",
 			doing, time.Since(t.used).Round(time.Second), ErrAgain, cause)
 	case open < t.most/2:
-		return fmt.Errorf("%s: %w: %w", doing, ErrFenced, cause)
+		return fmt.Errorf("%s: %w: %w", doing, &fenced{t.used}, cause)
 	}
 	return fmt.Errorf("%s: %w: it was open for %s of transaction.timeout.ms=%d; raise that (the broker's transaction.max.timeout.ms bounds it), "+
 		"or make transactions smaller by transaction.boundary: %w", doing, ErrTimedOut, open.Round(time.Millisecond), t.most.Milliseconds(), cause)
