@@ -188,6 +188,7 @@ func (h *handover) deliverable(ctx context.Context, records []Record, n int) (in
 		}
 		h.topic, h.of = topic, of
 	}
+	dead := h.cfg.Poison != nil && h.topic == h.cfg.Poison.Topic
 	bytes := 0
 	for i := range records[:min(n, len(records))] {
 		r := &records[i]
@@ -195,12 +196,16 @@ func (h *handover) deliverable(ctx context.Context, records []Record, n int) (in
 		if r.Topic != h.topic || bytes > batchBytes {
 			return i, nil
 		}
+		if dead && !r.note {
+			return 0, h.fail(fmt.Errorf("topic %s%s, offset %s:%d: this is errors.deadletterqueue.topic.name, too, so notes would stand among the events; "+
+				"give the dead letters a topic of their own. Nothing from this record on was written", r.Topic, where(r.Value), r.Offset.File, r.Offset.Pos))
+		}
 		// What cannot be written is refused before anything newer is handed over (I7).
 		if size > h.largest && !r.left {
 			if h.cfg.Poison == nil || r.Topic == h.cfg.Poison.Topic {
 				return 0, h.fail(tooLarge(r, size, h.largest))
 			}
-			if h.cfg.Poison.tooLarge(r, size); i > 0 {
+			if h.cfg.Poison.tooLarge(r, size, h.largest); i > 0 {
 				return i, nil
 			}
 			return h.deliverable(ctx, records, n) // it may be of another topic now
@@ -231,7 +236,7 @@ func (h *handover) ensure(ctx context.Context, topic string) (*producer.Topic, e
 			return nil, err
 		}
 	}
-	of, err := h.producer.Topic(ctx, topic)
+	of, err := h.producer.Topic(h.merge(ctx), topic) // the producer may go on for a while when the delivery has ended
 	if failed := h.Err(); failed != nil {
 		return nil, failed
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidemark-cdc/tidemark/binlog"
 	"github.com/tidemark-cdc/tidemark/emitter/internal/producer"
+	"github.com/tidemark-cdc/tidemark/offset"
 )
 
 // Poison says what becomes of a record that Kafka does not take for what it is, and of a row that cannot be turned into a record:
@@ -59,8 +60,8 @@ type LeftOut struct {
 func (p *Poison) Count() uint64 { return p.count.Load() }
 
 // Row appends to b what stands for the current row of rows, which cannot be turned into a record for err: a note if there is a
-// topic for it, which carries the offset after the row, else nothing. It says how many records that are.
-func (p *Poison) Row(b *Batch, rows *binlog.Rows, err error) (added int) {
+// topic for it, which carries the offset after the row, marked ([Emitter.Mark]), else nothing. It says how many records that are.
+func (p *Poison) Row(b *Batch, rows *binlog.Rows, after offset.Offset, err error) (added int) {
 	o := &LeftOut{Connector: p.Connector, Error: err.Error(), Err: err, Row: int64(rows.Row), stage: "VALUE_CONVERTER"}
 	o.File, o.Pos, o.GTID = rows.Info.File, rows.Info.Pos, rows.Info.GTID
 	o.Database, o.Table = rows.Table.Database, rows.Table.Name
@@ -68,7 +69,7 @@ func (p *Poison) Row(b *Batch, rows *binlog.Rows, err error) (added int) {
 	if p.Topic == "" {
 		return 0
 	}
-	note := Record{Topic: p.Topic, Partition: -1, Value: o.value(), Offset: rows.OffsetAfter()}
+	note := Record{Topic: p.Topic, Partition: -1, Value: o.value(), Offset: after, note: true}
 	if p.ContextHeaders {
 		note.Headers = o.headers()
 	}
@@ -77,16 +78,17 @@ func (p *Poison) Row(b *Batch, rows *binlog.Rows, err error) (added int) {
 }
 
 // tooLarge makes a note of a record that is too large for the client, in place, and says whether the record still goes somewhere.
-func (p *Poison) tooLarge(r *Record, size int) {
+func (p *Poison) tooLarge(r *Record, size, most int) {
 	o := p.leftOut(&producer.Refused{
-		Topic: r.Topic, Key: r.Key, Value: r.Value, Size: size, File: r.Offset.File, Pos: r.Offset.Pos, Err: kerr.MessageTooLarge,
+		Topic: r.Topic, Key: r.Key, Value: r.Value, Size: size, File: r.Offset.File, Pos: r.Offset.Pos,
+		Err: fmt.Errorf("%w; it is larger than max.request.size, or buffer.memory, of %d bytes", kerr.MessageTooLarge, most),
 	})
 	p.tell(o)
 	r.Key, r.Value, r.Headers, r.moved = o.key(), nil, nil, false
 	if r.left = p.Topic == ""; r.left {
 		return
 	}
-	r.Topic, r.Partition, r.Value = p.Topic, -1, o.value()
+	r.Topic, r.Partition, r.Value, r.note = p.Topic, -1, o.value(), true
 	if p.ContextHeaders {
 		r.Headers = o.headers()
 	}

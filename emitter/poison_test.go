@@ -107,6 +107,20 @@ func TestI1_OversizedRecordIsLeftOut(t *testing.T) {
 	}
 }
 
+// TestEventsAreNotWrittenAmongNotes: the topic of dead letters has to be one of its own.
+func TestEventsAreNotWrittenAmongNotes(t *testing.T) {
+	c := cluster(t)
+	d := delivery(t, c, DeliveryConfig{Poison: &Poison{Topic: testTopic}})
+	add(t, d, keyFor(0, 0), event("100", 10), 1)
+	err := d.Deliver(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "table shop.orders") || !strings.Contains(err.Error(), "errors.deadletterqueue.topic.name") {
+		t.Errorf("%v", err)
+	}
+	if o, ok := d.Safe(); ok && o.Pos != 0 {
+		t.Errorf("safe is %d", o.Pos)
+	}
+}
+
 // TestI1_OffsetWaitsForTheNote: as long as the topic of dead letters does not take the note, the offset behind the record is not safe.
 func TestI1_OffsetWaitsForTheNote(t *testing.T) {
 	c := cluster(t)
@@ -195,7 +209,7 @@ func TestRowThatGivesNoRecordLeavesANote(t *testing.T) {
 	var left told
 	poison := &Poison{Topic: deadTopic, Connector: "c", ContextHeaders: true, Told: left.add}
 	var b Batch
-	if n := poison.Row(&b, rows, errors.New("no value")); n != 1 || len(b.Records) != 1 {
+	if n := poison.Row(&b, rows, rows.OffsetAfter(), errors.New("no value")); n != 1 || len(b.Records) != 1 {
 		t.Fatalf("%d records", n)
 	}
 	r := b.Records[0]
@@ -209,7 +223,7 @@ func TestRowThatGivesNoRecordLeavesANote(t *testing.T) {
 	if len(left.list) != 1 {
 		t.Errorf("told of %d", len(left.list))
 	}
-	if n := (&Poison{}).Row(&b, rows, errors.New("no value")); n != 0 || len(b.Records) != 1 {
+	if n := (&Poison{}).Row(&b, rows, rows.OffsetAfter(), errors.New("no value")); n != 0 || len(b.Records) != 1 {
 		t.Errorf("without a topic: %d records", n)
 	}
 }

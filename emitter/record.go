@@ -19,6 +19,7 @@ type Record struct {
 
 	moved bool // Headers are this row's own and live in the batch
 	left  bool // it is not written: see Poison
+	note  bool // it stands for one that is left out
 }
 
 // Header is one header of a record.

@@ -52,6 +52,15 @@ func (h *hold) works() (tries int, after time.Duration) {
 	return tries, after
 }
 
+// again lets the stream of a new attempt go on until an offset of its own cannot be stored, for without one nobody would try.
+func (h *hold) again() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if on := h.on.Swap(nil); on != nil {
+		close(*on)
+	}
+}
+
 // wait returns when the stream may go on, or ctx ends. What is appended is handed over before.
 func (h *hold) wait(ctx context.Context, delivery emitter.Delivery) error {
 	on := h.on.Load()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tidemark-cdc/tidemark/binlog"
+	"github.com/tidemark-cdc/tidemark/emitter"
 	"github.com/tidemark-cdc/tidemark/offset"
 )
 
@@ -94,6 +95,48 @@ func TestI1_FullDiskKeepsTheStreamBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHeldStreamGoesOnAfterAnInterruption: the new attempt has no offset to be stored before it has read something.
+func TestHeldStreamGoesOnAfterAnInterruption(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memoryStore{saved: []offset.Offset{at(1)}}
+		var made []*instant
+		p, _, logs := newPipeline(store, func() *instant {
+			made = append(made, newInstant())
+			return made[len(made)-1]
+		})
+		var sources []*steady
+		p.Open = func(context.Context, offset.Offset) (binlog.Source, error) {
+			sources = append(sources, &steady{pos: 1})
+			return sources[len(sources)-1], nil
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- p.Run(ctx) }()
+		store.fails(syscall.ENOSPC)
+		for range 2 {
+			time.Sleep(10 * time.Minute)
+			d := made[len(made)-1]
+			d.mu.Lock()
+			d.err = emitter.ErrAgain
+			close(d.done)
+			d.mu.Unlock()
+		}
+		time.Sleep(10 * time.Minute)
+		if len(sources) != 3 || sources[2].read() > 10 { // it is not given another minute
+			t.Errorf("%d attempts, the last is at %d", len(sources), sources[len(sources)-1].read())
+		}
+		store.fails(nil)
+		time.Sleep(time.Minute)
+		if last := sources[len(sources)-1]; last.read() < 50 || logs.FilterMessageSnippet("the offset is stored again").Len() != 1 {
+			t.Errorf("the stream does not go on: it is at %d", last.read())
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestHeldStreamStops when it is told to.

@@ -132,7 +132,7 @@ func (o *Output) skip(ctx context.Context, event *binlog.Rows, err error) (added
 	if err != nil {
 		return 0, err
 	}
-	return o.Poison.Row(batch, event, bad.error), nil
+	return o.Poison.Row(batch, event, o.Emitter.Mark(event.OffsetAfter()), bad.error), nil
 }
 
 // records delivers the records of an event that has no rows, or of the heartbeat at an offset.

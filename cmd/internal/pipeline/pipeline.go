@@ -152,6 +152,7 @@ func (p *Pipeline) attempt(ctx context.Context) (progress bool, err error) {
 			return false, err
 		}
 	}
+	p.hold.again()
 	from, began := saver.last, time.Now()
 	stop := saver.start(ctx, delivery)
 	err = p.stream(ctx, source, delivery, saver)
