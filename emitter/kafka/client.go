@@ -43,7 +43,8 @@ type ClientConfig struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	// Line has the producers of change events of this client follow those of earlier clients with the same line, so that what
-	// those still had on its way does not get behind what these write; nil: they are on their own.
+	// those still had on its way does not get behind what these write, and what those have said of brokers is not said again; nil:
+	// they are on their own.
 	Line *Line
 
 	// Log is told when a broker becomes unreachable and when it is reachable again, once each; nil: nobody.
@@ -51,7 +52,10 @@ type ClientConfig struct {
 }
 
 // Line is what clients that follow one another in a process have in common. The zero value begins one. Safe for concurrent use.
-type Line = kclient.Line
+type Line struct {
+	producers kclient.Line
+	outages   outages
+}
 
 // Client is a connection to a cluster, safe for concurrent use. It connects when it is first used and again whenever it
 // has to, without end.
@@ -82,12 +86,17 @@ func newClient(cfg ClientConfig, more ...kgo.Opt) (*Client, error) {
 	if id == "" {
 		id = "tidemark"
 	}
+	var line *kclient.Line
+	down := new(outages)
+	if cfg.Line != nil {
+		line, down = &cfg.Line.producers, &cfg.Line.outages
+	}
 	renew := newRenewal(cfg, &s, log)
 	dial := s.dialer(cfg.Dial, renew.tls)
 	connection := []kgo.Opt{
 		kgo.ClientID(id),
 		kgo.SoftwareNameAndVersion(softwareName, softwareVersion),
-		kgo.WithHooks(newReachability(log, s.user, renew.saw)),
+		kgo.WithHooks(&reachability{log: log, user: s.user, saw: renew.saw, outages: down}),
 	}
 	if login := renew.mechanism(); login != nil {
 		connection = append(connection, kgo.SASL(login))
@@ -127,7 +136,7 @@ func newClient(cfg ClientConfig, more ...kgo.Opt) (*Client, error) {
 	return &Client{
 		inner: kclient.Client{
 			Kgo: cl, ID: id, MaxRecordBytes: s.maxRequest, BufferBytes: s.bufferBytes, Compressor: compressor, Linger: s.linger,
-			Timeout: s.produce, Idle: s.idle, MetadataAge: s.metadataAge, Line: cfg.Line, Transient: renew.transient, Connect: connector(cl, dial, connection),
+			Timeout: s.produce, Idle: s.idle, MetadataAge: s.metadataAge, Line: line, Transient: renew.transient, Connect: connector(cl, dial, connection),
 			RefusesLogin: refusesLogin, Grew: grew(log),
 			Misbehaves: func(address string, err error) {
 				log.Warn("Kafka broker answers wrongly or not at all; trying again over a new connection",

@@ -226,6 +226,34 @@ func TestUnreachableIsSaidOnce(t *testing.T) {
 	}
 }
 
+// TestUnreachableIsSaidOnceALine: each attempt of a connector has a client of its own.
+func TestUnreachableIsSaidOnceALine(t *testing.T) {
+	core, logs := observer.New(zap.InfoLevel)
+	line := new(Line)
+	var up atomic.Bool
+	cluster := newCluster(t)
+	for i := range 4 {
+		up.Store(i == 3)
+		client := open(t, ClientConfig{
+			Properties: properties(cluster), Line: line, Log: zap.New(core),
+			Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+				if !up.Load() {
+					return nil, &net.OpError{Op: "dial", Err: errors.New("cut")}
+				}
+				return new(net.Dialer).DialContext(ctx, network, address)
+			},
+		})
+		if err := client.Ping(t.Context()); (err == nil) != up.Load() {
+			t.Fatal(err)
+		}
+		client.Close()
+	}
+	all := logs.All()
+	if len(all) != 2 || !strings.Contains(all[0].Message, "cannot be reached") || !strings.Contains(all[1].Message, "can be reached again") || all[1].ContextMap()["tries"] != int64(3) {
+		t.Errorf("logged %v", all)
+	}
+}
+
 func TestClientSettings(t *testing.T) {
 	client := open(t, ClientConfig{Properties: map[string]string{"bootstrap.servers": "a:1", "max.request.size": "5000000", "buffer.memory": "40000000"}, ClientID: "mine"})
 	inner := client.Internal()
@@ -257,7 +285,7 @@ func TestClientSettings(t *testing.T) {
 func TestLine(t *testing.T) {
 	line := new(Line)
 	cl := open(t, ClientConfig{Properties: map[string]string{"bootstrap.servers": "127.0.0.1:1"}, Line: line})
-	if cl.Internal().Line != line {
+	if cl.Internal().Line != &line.producers {
 		t.Error("has another one")
 	}
 }

@@ -443,11 +443,7 @@ func (l *Lock) hopeless(err error) bool {
 func (l *Lock) explain(err error) error {
 	switch {
 	case errors.Is(err, kerr.GroupAuthorizationFailed):
-		user := l.client.user
-		if user == "" {
-			user = "ANONYMOUS"
-		}
-		allow := fmt.Sprintf("kafka-acls.sh --bootstrap-server %s --add --allow-principal User:%s", l.client.seeds[0], user)
+		allow := l.client.allow()
 		return fmt.Errorf("%w: consumer group %s: %w. Allow it: %s --operation Read --group 'tidemark-' --resource-pattern-type prefixed; %s --operation Create --operation Read --topic '%s'",
 			ErrLockNotAllowed, l.cfg.Group, &brokerError{err, ""}, allow, allow, l.cfg.Topic)
 	case errors.Is(err, kerr.InvalidSessionTimeout):

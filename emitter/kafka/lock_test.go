@@ -278,6 +278,33 @@ func TestLockWhileADeadMemberIsWaitedFor(t *testing.T) {
 	})
 }
 
+// A holder whose heartbeats are answered, and that does not get to join a rebalance, knows by itself when the group goes on without it.
+func TestLockOfAHolderThatCannotJoin(t *testing.T) {
+	inBubble(t, 1, func(t *testing.T, r *lockRig) {
+		a := r.member("a").run()
+		r.watch(time.Second, []*lockMember{a}, a.Held)
+		r.cluster.ControlKey(int16(kmsg.JoinGroup), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			r.cluster.KeepControl()
+			if !strings.HasPrefix(req.(*kmsg.JoinGroupRequest).MemberID, "a-") {
+				return nil, nil, false
+			}
+			resp := req.ResponseKind().(*kmsg.JoinGroupResponse)
+			resp.ErrorCode = kerr.UnknownServerError.Code
+			return resp, nil, true
+		})
+		b := r.member("b").run()
+		all := []*lockMember{a, b}
+		r.passes(2*lockSession, a, all...)
+		r.watch(lockSession+time.Second, all, func() bool { return !a.Held() })
+		if b.Held() {
+			t.Error("the other had it before the holder was uncertain")
+		}
+		r.watch(2*lockSession, all, b.Held)
+		b.leave()
+		a.end()
+	})
+}
+
 // slowJoins has the brokers take their time over JoinGroup, as they do for the first member of a group.
 func (r *lockRig) slowJoins(d time.Duration) {
 	r.cluster.ControlKey(int16(kmsg.JoinGroup), func(req kmsg.Request) (kmsg.Response, error, bool) {
@@ -356,6 +383,25 @@ func TestLockClaimOfASilentProcess(t *testing.T) {
 			t.Errorf("given up after %v already", took)
 		}
 		a.end()
+	})
+}
+
+// A claim that nothing was heard of ends when the process leaves.
+func TestLockClaimEndsWithLeave(t *testing.T) {
+	inBubble(t, 1, func(t *testing.T, r *lockRig) {
+		r.slowJoins(20 * time.Second)
+		a := r.member("a")
+		if _, err := a.Members(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		a.Claim()
+		a.run()
+		time.Sleep(time.Second)
+		a.leave()
+		if a.Held() {
+			t.Error("held by a process that has left")
+		}
+		time.Sleep(20 * time.Second) // the broker is still busy with the join
 	})
 }
 

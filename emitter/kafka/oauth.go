@@ -61,7 +61,7 @@ func (r *propertyReader) oauth(options map[string]string) (func(context.Context)
 		return nil, ""
 	}
 	u, err := url.Parse(text)
-	if err != nil || u.User != nil || u.Scheme != "file" && (u.Scheme != "https" && u.Scheme != "http" || u.Host == "") || u.Scheme == "file" && u.Path == "" {
+	if err != nil || u.User != nil || u.Scheme != "file" && (u.Scheme != "https" && u.Scheme != "http" || u.Host == "") || u.Scheme == "file" && (u.Path == "" || u.Host != "") {
 		r.fail("%s must be https://… or file:///path, without a user in it", tokenURL)
 		return nil, ""
 	}
@@ -103,6 +103,9 @@ func (r *propertyReader) oauth(options map[string]string) (func(context.Context)
 	config := ssl.tls()
 	for _, err := range ssl.errs {
 		r.fail("sasl.jaas.config: %s", strings.TrimPrefix(err.Error(), propertyIntro))
+	}
+	for _, text := range ssl.warnings {
+		r.warn("sasl.jaas.config: %s", strings.TrimPrefix(text, propertyIntro))
 	}
 	if len(ssl.errs) > 0 {
 		return nil, ""

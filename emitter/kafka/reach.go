@@ -150,6 +150,11 @@ type reachability struct {
 	log  *zap.Logger
 	user string      // that authenticates
 	saw  func(error) // is told of each try
+	*outages
+}
+
+// outages are of the brokers that cannot be reached.
+type outages struct {
 	mu   sync.Mutex
 	down map[string]*outage // by address
 }
@@ -157,10 +162,6 @@ type reachability struct {
 type outage struct {
 	since time.Time
 	tries int
-}
-
-func newReachability(log *zap.Logger, user string, saw func(error)) *reachability {
-	return &reachability{log: log, user: user, saw: saw, down: make(map[string]*outage)}
 }
 
 var _ kgo.HookBrokerConnect = (*reachability)(nil)
@@ -181,6 +182,9 @@ func (r *reachability) OnBrokerConnect(broker kgo.BrokerMetadata, _ time.Duratio
 	case o != nil:
 		o.tries++
 	default:
+		if r.down == nil {
+			r.down = make(map[string]*outage)
+		}
 		r.down[address] = &outage{since: time.Now(), tries: 1}
 		r.log.Warn("Kafka broker cannot be reached; trying again until it can", zap.String("broker", address), zap.String("reason", explain(err, r.user)))
 	}

@@ -45,11 +45,14 @@ func (r *renewal) now() security {
 		s, _ = reader.security()
 		err = errors.Join(reader.errs...)
 	}
-	if err == nil && (s.tls == nil) == (r.last.tls == nil) && (s.sasl == nil) == (r.last.sasl == nil) {
+	if err == nil && (s.tls != nil) == (r.last.tls != nil) && s.mechanism() == r.last.mechanism() {
 		r.last, r.said = s, ""
 		return s
 	}
-	if err != nil && r.said != err.Error() {
+	if err == nil {
+		err = errors.New("security.protocol or sasl.mechanism is another one, which takes a restart")
+	}
+	if r.said != err.Error() {
 		r.said = err.Error()
 		r.log.Warn("what secures the connection to Kafka cannot be read again; as it was last read, it stays in use", zap.Error(err))
 	}
@@ -63,7 +66,7 @@ func (r *renewal) mechanism() sasl.Mechanism {
 	if r.last.sasl == nil {
 		return nil
 	}
-	return renewed{r, r.last.sasl.Name()}
+	return renewed{r, r.last.mechanism()}
 }
 
 // renewed is a mechanism whose secrets are read at each login.

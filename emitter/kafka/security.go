@@ -21,6 +21,14 @@ type security struct {
 	aws    *awsChain   // of AWS_MSK_IAM
 }
 
+// mechanism is the name of the login; "": there is none.
+func (s *security) mechanism() string {
+	if s.sasl == nil {
+		return ""
+	}
+	return s.sasl.Name()
+}
+
 // security reads security.protocol and what belongs to it, and the user's name for messages.
 func (r *propertyReader) security() (s security, user string) {
 	protocol := strings.ToUpper(r.text("security.protocol", "PLAINTEXT"))

@@ -127,6 +127,8 @@ func TestSASLMechanisms(t *testing.T) {
 		"OAUTHBEARER, older handler":    {saslProperties("OAUTHBEARER", oauthModule, tokenURL, "https://idp.example/token", loginHandler, handlers+"secured.OAuthBearerLoginCallbackHandler"), "me", "", ""},
 		"OAUTHBEARER by properties":     {saslProperties("OAUTHBEARER", handlers+"OAuthBearerLoginModule required;", tokenURL, "https://idp.example/token", clientIDName, "me", clientKeyName, secretCanary, "sasl.oauthbearer.scope", "a"), "me", "", ""},
 		"OAUTHBEARER over http":         {saslProperties("OAUTHBEARER", oauthModule, tokenURL, "http://idp.example/token"), "me", "", "reads the client's secret"},
+		"OAUTHBEARER, any endpoint":     {saslProperties("OAUTHBEARER", strings.Replace(oauthModule, ";", ` ssl.endpoint.identification.algorithm="";`, 1), tokenURL, "https://idp.example/token"), "me", "", "sasl.jaas.config: ssl.endpoint.identification.algorithm is empty"},
+		"OAUTHBEARER, file of a host":   {saslProperties("OAUTHBEARER", handlers+"OAuthBearerLoginModule required;", tokenURL, "file://x"+token), "", "file:///path", ""},
 		"OAUTHBEARER without a secret":  {saslProperties("OAUTHBEARER", handlers+`OAuthBearerLoginModule required clientId="me";`, tokenURL, "https://idp.example/token"), "", "needs clientId and clientSecret", ""},
 		"OAUTHBEARER with a token file": {saslProperties("OAUTHBEARER", handlers+"OAuthBearerLoginModule required;", tokenURL, "file://"+token), "(token in " + token + ")", "", ""},
 		"OAUTHBEARER without the file":  {saslProperties("OAUTHBEARER", handlers+"OAuthBearerLoginModule required;", tokenURL, "file:///does/not/exist"), "", "no such file", ""},

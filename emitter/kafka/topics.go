@@ -224,7 +224,7 @@ func (c *Client) topicError(doing, topic string, err error) error {
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
 		hint = ". Allow it: " + c.acl(topic)
 	case errors.Is(err, kerr.InvalidReplicationFactor):
-		hint = ". The cluster has too few brokers for it: set the replication factor lower (topic.creation.default.replication.factor, offset.storage.replication.factor; -1: the brokers' default)"
+		hint = ". The cluster has too few brokers for it: set the replication factor lower (topic.creation.default.replication.factor, offset.storage.replication.factor, errors.deadletterqueue.topic.replication.factor; -1: the brokers' default)"
 	case errors.Is(err, kerr.InvalidTopicException):
 		hint = ". The name is not allowed: letters, digits, '.', '_' and '-', at most 249; topic.prefix is its beginning"
 	}
@@ -248,10 +248,14 @@ func (e *brokerError) Unwrap() error { return e.cause }
 
 // acl is the command that allows what is needed on a topic.
 func (c *Client) acl(topic string) string {
+	return fmt.Sprintf("%s --operation Create --operation Describe --operation Write --operation Read --topic '%s'", c.allow(), topic)
+}
+
+// allow begins a command that allows this client something.
+func (c *Client) allow() string {
 	user := c.user
 	if user == "" {
 		user = "ANONYMOUS"
 	}
-	return fmt.Sprintf("kafka-acls.sh --bootstrap-server %s --add --allow-principal User:%s --operation Create --operation Describe --operation Write --operation Read --topic '%s'",
-		c.seeds[0], user, topic)
+	return fmt.Sprintf("kafka-acls.sh --bootstrap-server %s --add --allow-principal User:%s", c.seeds[0], user)
 }

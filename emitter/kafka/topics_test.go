@@ -67,6 +67,7 @@ func TestEnsureTopicErrors(t *testing.T) {
 	}{
 		{kerr.TopicAuthorizationFailed, "--allow-principal User:ANONYMOUS"},
 		{kerr.InvalidReplicationFactor, "too few brokers"},
+		{kerr.InvalidReplicationFactor, "errors.deadletterqueue.topic.replication.factor"},
 		{kerr.PolicyViolation, "not in our house"},
 		{kerr.InvalidTopicException, "at most 249"},
 	} {

@@ -70,7 +70,7 @@ func (s *TopicStore) Fence(ctx context.Context, key offset.Key, id string) error
 			return fmt.Errorf("offsets topic %s: %w", s.topic, err)
 		}
 	}
-	switch why := notFenced(err); {
+	switch why := s.notFenced(err, id); {
 	case err == nil:
 		k.fence = f
 	case ctx.Err() != nil || why == "":
@@ -84,12 +84,12 @@ func (s *TopicStore) Fence(ctx context.Context, key offset.Key, id string) error
 }
 
 // notFenced says why there can be no transactions and what helps; "" where it is another error.
-func notFenced(err error) string {
+func (s *TopicStore) notFenced(err error, id string) string {
 	switch {
 	case errors.Is(err, kerr.TransactionalIDAuthorizationFailed):
-		return "allow it: kafka-acls.sh --add --allow-principal User:… --operation Write --operation Describe --transactional-id '<group.id>-<name>-0'"
+		return fmt.Sprintf("allow it: %s --operation Write --operation Describe --transactional-id '%s'", s.client.allow(), id)
 	case errors.Is(err, kerr.ClusterAuthorizationFailed):
-		return "allow it: kafka-acls.sh --add --allow-principal User:… --operation IdempotentWrite --cluster"
+		return "allow it: " + s.client.allow() + " --operation IdempotentWrite --cluster"
 	case errors.Is(err, kerr.UnsupportedVersion):
 		return "the brokers know no transactions, which Kafka has since 0.11"
 	case errors.Is(err, kerr.InvalidTransactionTimeout):

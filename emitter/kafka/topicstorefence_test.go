@@ -265,7 +265,7 @@ func TestFenceIsNotAllowed(t *testing.T) {
 		code *kerr.Error
 		want string
 	}{
-		"acl":            {kmsg.InitProducerID, kerr.TransactionalIDAuthorizationFailed, "kafka-acls.sh --add --allow-principal User:… --operation Write --operation Describe --transactional-id"},
+		"acl":            {kmsg.InitProducerID, kerr.TransactionalIDAuthorizationFailed, "--allow-principal User:ANONYMOUS --operation Write --operation Describe --transactional-id 'group-inventory-connector-0'"},
 		"no coordinator": {kmsg.FindCoordinator, kerr.CoordinatorNotAvailable, "transaction.state.log.replication.factor"},
 	} {
 		t.Run(name, func(t *testing.T) {
