@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tidemark-cdc/tidemark/binlog/server"
 	"github.com/tidemark-cdc/tidemark/cmd/internal/config"
 	"github.com/tidemark-cdc/tidemark/cmd/internal/standby"
 	"github.com/tidemark-cdc/tidemark/emitter"
@@ -22,11 +23,18 @@ func newStandby(ctx context.Context, c *config.Connector, w *config.Worker, log 
 		log.Info("group.id is not set, so there is no standby, and nothing keeps another process with the same configuration from running the connector as well")
 		return nil, nil
 	}
-	return standby.New(ctx, standby.Config{Lock: lockOf(c, w, log), Fenced: isFenced, Log: log})
+	return standby.New(ctx, standbyConfig(c, w, log))
+}
+
+func standbyConfig(c *config.Connector, w *config.Worker, log *zap.Logger) standby.Config {
+	return standby.Config{Lock: lockOf(c, w, log), Fenced: isFenced, LastUse: emitter.LastUse, Replaced: isReplaced, Log: log}
 }
 
 // isFenced says that another producer has come to the connector's transactional id.
 func isFenced(err error) bool { return errors.Is(err, emitter.ErrFenced) }
+
+// isReplaced says that the server has ended the stream for one that another process of the connector has begun.
+func isReplaced(err error) bool { return errors.Is(err, server.ErrReplaced) }
 
 // oneOfSeveral runs a connector while no other process does. run asks may before it sends or stores anything.
 func oneOfSeveral(ctx context.Context, s *standby.Standby, run func(ctx context.Context, may func() bool) error) error {

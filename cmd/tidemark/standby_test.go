@@ -2,13 +2,16 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/tidemark-cdc/tidemark/binlog/server"
 	"github.com/tidemark-cdc/tidemark/cmd/internal/config"
+	"github.com/tidemark-cdc/tidemark/emitter"
 )
 
 // Without a group there is no lock, and the connector just runs.
@@ -32,6 +35,19 @@ func TestWithoutAGroup(t *testing.T) {
 		}
 		if n := logs.FilterMessageSnippet("group.id is not set").Len(); (n == 1) != (w.GroupID == "") {
 			t.Errorf("%s: said %d times that there is no standby", name, n)
+		}
+	}
+}
+
+// What another process of the connector does to this one is told from its own faults, however much is said around it.
+func TestWhatAnotherProcessCauses(t *testing.T) {
+	cfg := standbyConfig(&config.Connector{Name: "c"}, &config.Worker{GroupID: "g", OffsetTopic: &config.OffsetTopic{Name: "offsets"}}, zap.NewNop())
+	for err, want := range map[error][2]bool{
+		emitter.ErrFenced: {true, false}, server.ErrReplaced: {false, true}, server.ErrServerIDInUse: {}, emitter.ErrStale: {},
+	} {
+		err = fmt.Errorf("connector c: %w", err)
+		if got := [2]bool{cfg.Fenced(err), cfg.Replaced(err)}; got != want {
+			t.Errorf("%v: fenced and replaced %v, want %v", err, got, want)
 		}
 	}
 }

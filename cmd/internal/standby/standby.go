@@ -21,6 +21,11 @@ type Config struct {
 
 	// Fenced tells the errors of a connector to whose transactional id another producer has come; nil: there are none.
 	Fenced func(error) bool
+	// LastUse says of such an error until when at least the id was this process's; zero, or nil: that is not known.
+	LastUse func(error) time.Time
+
+	// Replaced tells those of one whose stream another process of the connector has taken from it at the database; nil: there are none.
+	Replaced func(error) bool
 
 	Log *zap.Logger
 }
@@ -42,18 +47,20 @@ func (e *FencedError) ExitCode() int { return 75 }
 
 // Standby is this process as one of those that may run a connector.
 type Standby struct {
-	lock    *kafka.Lock
-	log     *zap.Logger
-	fenced  func(error) bool
-	base    string
-	me      process
-	run     func(ctx context.Context, may func() bool) error
-	seen    chan sight
-	stop    context.CancelFunc
-	refused atomic.Bool // may has been false in this turn
-	free    atomic.Bool // the group turned out to be one that may not be used
-	waits   bool        // it was said that this process stands by
-	retook  time.Time   // when it went on though fenced
+	lock     *kafka.Lock
+	log      *zap.Logger
+	fenced   func(error) bool
+	replaced func(error) bool
+	lastUse  func(error) time.Time
+	base     string
+	me       process
+	run      func(ctx context.Context, may func() bool) error
+	seen     chan sight
+	stop     context.CancelFunc
+	refused  atomic.Bool // may has been false in this turn
+	free     atomic.Bool // the group turned out to be one that may not be used
+	waits    bool        // it was said that this process stands by
+	retook   time.Time   // when it went on though fenced or replaced
 }
 
 // New begins to look at the group, without waiting, so that Run need not. Close ends that.
@@ -65,14 +72,26 @@ func newAs(ctx context.Context, me process, cfg Config) (*Standby, error) {
 	if cfg.Lock.Log == nil {
 		cfg.Lock.Log = cfg.Log
 	}
+	if cfg.LastUse == nil {
+		cfg.LastUse = func(error) time.Time { return time.Time{} }
+	}
 	lock, err := kafka.NewLock(cfg.Lock)
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
-	s := &Standby{lock: lock, log: cfg.Log, fenced: cfg.Fenced, base: base, me: me, seen: make(chan sight, 1), stop: stop}
+	s := &Standby{
+		lock: lock, log: cfg.Log, fenced: orNever(cfg.Fenced), replaced: orNever(cfg.Replaced), lastUse: cfg.LastUse, base: base, me: me, seen: make(chan sight, 1), stop: stop,
+	}
 	go func() { s.seen <- s.look(ctx) }()
 	return s, nil
+}
+
+func orNever(is func(error) bool) func(error) bool {
+	if is == nil {
+		return func(error) bool { return false }
+	}
+	return is
 }
 
 // Close ends the connections.
@@ -163,7 +182,7 @@ func (s *Standby) unlocked(why error) {
 
 // fate is the error of a connector that has ended though nobody wanted it to.
 func (s *Standby) fate(err error) error {
-	if err != nil && s.fenced != nil && s.fenced(err) {
+	if err != nil && s.fenced(err) {
 		return &FencedError{err}
 	}
 	return err
@@ -241,8 +260,10 @@ func (s *Standby) turn(ctx context.Context, broken <-chan error) (again bool, er
 	life, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	began := time.Now()
-	state, _ := s.lock.State()
-	decided := state == kafka.LockHeld
+	var decided time.Time // when the group had given the lock to this process
+	if state, _ := s.lock.State(); state == kafka.LockHeld {
+		decided = began
+	}
 	s.refused.Store(false)
 	var watch sync.WaitGroup
 	over := make(chan struct{})
@@ -252,6 +273,9 @@ func (s *Standby) turn(ctx context.Context, broken <-chan error) (again bool, er
 			if state == kafka.LockWaiting {
 				end(errLost)
 				return
+			}
+			if state == kafka.LockHeld && decided.IsZero() {
+				decided = time.Now()
 			}
 			select {
 			case <-changed:
@@ -281,8 +305,8 @@ func (s *Standby) turn(ctx context.Context, broken <-chan error) (again bool, er
 		return true, nil
 	case cause != nil: // the membership has failed
 		return false, cause
-	case err != nil && s.fenced != nil && s.fenced(err):
-		return s.yield(ctx, err, !decided || time.Since(began) < settling)
+	case err != nil && (s.fenced(err) || s.replaced(err)):
+		return s.yield(ctx, err, began, decided)
 	case s.refused.Load() || err != nil && !s.lock.Held(): // whoever runs the connector now may be the cause of the error
 		s.log.Warn("it is not certain any more that this process has the lock; the connector goes on when it is", zap.Error(err))
 		return true, nil
@@ -301,21 +325,35 @@ const (
 // confirmed is how long the group has for telling a process that is fenced that it has lost the lock: some heartbeats.
 const confirmed = 2 * time.Second
 
-// yield says what a process has to do that is fenced. Where the group has not decided yet, it waits for that; where it has decided for
-// another, this process has just not heard of it; otherwise the other one does not ask the group. early says that the decision, or the
-// beginning, is so recent that the other one may have begun before it heard of it: then this process, which has the lock, begins anew, once.
-func (s *Standby) yield(ctx context.Context, err error, early bool) (again bool, _ error) {
+// early says that who has fenced a process that has the lock may be one of the group, which began before it heard of the decision, or the
+// process itself by a request that came twice. On a claim others may have begun, too, and that shows at the next transaction only, whenever
+// that is: unless the id was used since, or nobody else is there.
+func (s *Standby) early(ctx context.Context, err error, began, decided time.Time) bool {
+	switch {
+	case decided.IsZero(), time.Since(began) < settling:
+		return true
+	case decided.Equal(began), s.lastUse(err).After(decided.Add(settling)):
+		return false
+	}
+	others, failed := s.others(ctx)
+	return failed != nil || len(others) > 0
+}
+
+// yield says what a process has to do that is fenced, or whose stream another one has taken. Where the group has not decided yet, it waits
+// for that; where it has decided for another, this process has just not heard of it; otherwise the other one does not ask the group. One
+// that was fenced early has the lock, and begins anew, once.
+func (s *Standby) yield(ctx context.Context, err error, began, decided time.Time) (again bool, _ error) {
 	if state, changed := s.lock.State(); state == kafka.LockHeld {
 		select {
 		case <-changed:
 		case <-time.After(confirmed):
-			if s.lock.Held() && early && (s.retook.IsZero() || time.Since(s.retook) > retake) {
+			if s.lock.Held() && (s.retook.IsZero() || time.Since(s.retook) > retake) && s.early(ctx, err, began, decided) {
 				s.retook = time.Now()
 				s.log.Info("another process had begun to run the connector, too, and the group has decided for this one, which begins anew", zap.Error(err))
 				return true, nil
 			}
 			if s.lock.Held() {
-				return false, &FencedError{err}
+				return false, s.fate(err)
 			}
 		case <-ctx.Done():
 			return false, nil
@@ -335,15 +373,21 @@ func (s *Standby) may() bool {
 	return held
 }
 
-// standBy says who runs the connector instead, as well as that is known.
-func (s *Standby) standBy(ctx context.Context) {
+// others are the members of the group but for this process.
+func (s *Standby) others(ctx context.Context) ([]kafka.LockMember, error) {
 	asking, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	others, err := s.lock.Members(asking)
+	members, err := s.lock.Members(asking)
 	if err != nil {
 		s.log.Debug("the members of the group could not be asked for", zap.Error(err))
 	}
-	s.say(slices.DeleteFunc(others, func(m kafka.LockMember) bool { return processOf(s.base, m.Client) == s.me }))
+	return slices.DeleteFunc(members, func(m kafka.LockMember) bool { return processOf(s.base, m.Client) == s.me }), err
+}
+
+// standBy says who runs the connector instead, as well as that is known.
+func (s *Standby) standBy(ctx context.Context) {
+	others, _ := s.others(ctx)
+	s.say(others)
 }
 
 func (s *Standby) say(others []kafka.LockMember) {

@@ -62,8 +62,9 @@ type instance struct {
 }
 
 var (
-	errFenced = errors.New("a newer producer has come")
-	errBroken = errors.New("the connector is broken")
+	errFenced   = errors.New("a newer producer has come")
+	errReplaced = errors.New("a newer stream has come")
+	errBroken   = errors.New("the connector is broken")
 )
 
 func (r *rig) start(change ...func(*Config)) *instance { return r.startOn(self(), change...) }
@@ -84,8 +85,9 @@ func (r *rig) startOn(me process, change ...func(*Config)) *instance {
 			},
 			Group: "tidemark-g-c", Topic: "offsets-locks", ReplicationFactor: 1, SessionTimeout: session,
 		},
-		Fenced: func(err error) bool { return errors.Is(err, errFenced) },
-		Log:    zap.New(core),
+		Fenced:   func(err error) bool { return errors.Is(err, errFenced) },
+		Replaced: func(err error) bool { return errors.Is(err, errReplaced) },
+		Log:      zap.New(core),
 	}
 	for _, f := range change {
 		f(&cfg)
@@ -363,10 +365,15 @@ func TestFencedAtTheBeginning(t *testing.T) {
 		a := r.start()
 		a.runs(t, time.Second)
 		time.Sleep(time.Minute) // the group has decided meanwhile
+		b := r.startOn(process{host: "other", pid: 7})
+		time.Sleep(5 * time.Second)
 		for turn := range int32(2) {
 			a.fail <- errFenced
 			await(t, 3*time.Second, "it begins anew", func() bool { return a.turns.Load() == turn+2 })
 			if turn == 0 {
+				if err := b.end(); err != nil {
+					t.Error(err)
+				}
 				time.Sleep(retake + settling)
 				a.frozen.Store(true)
 				time.Sleep(session + 5*time.Second)
@@ -377,6 +384,76 @@ func TestFencedAtTheBeginning(t *testing.T) {
 		}
 		a.fail <- errFenced
 		if err := <-a.ended; !errors.Is(err, errFenced) {
+			t.Error(err)
+		}
+	})
+}
+
+// One that began before the group had decided ends like any other when it is fenced later, by one that does not ask the group: nobody else is
+// there, or its id was still its own when all had heard of the decision.
+func TestFencedByAStranger(t *testing.T) {
+	for name, alone := range map[string]bool{"alone": true, "with another that stands by": false} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.slowFirstJoin(3 * time.Second)
+				a := r.start(func(cfg *Config) {
+					cfg.LastUse = func(error) time.Time {
+						if alone {
+							return time.Time{}
+						}
+						return time.Now().Add(-time.Second)
+					}
+				})
+				a.runs(t, time.Second)
+				time.Sleep(3*time.Second + 2*settling)
+				if !alone {
+					b := r.startOn(process{host: "other", pid: 7})
+					time.Sleep(5 * time.Second)
+					defer func() {
+						b.runs(t, time.Second)
+						if err := b.end(); err != nil {
+							t.Error(err)
+						}
+					}()
+				}
+				a.fail <- errFenced
+				await(t, 5*time.Second, "it ends", func() bool { return len(a.ended) > 0 })
+				if _, ok := errors.AsType[*FencedError](<-a.ended); !ok || a.turns.Load() != 1 {
+					t.Errorf("it began %d times", a.turns.Load())
+				}
+			})
+		})
+	}
+}
+
+// Of two that began at once the server may have ended the stream of either: who is to stand by does, and who has the lock begins anew. Later that
+// is another one, which the group knows nothing of, and the error is the server's.
+func TestReplacedAtTheBeginning(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.slowFirstJoin(5 * time.Second)
+		a := r.start()
+		a.runs(t, time.Second)
+		a.fail <- errReplaced
+		time.Sleep(3 * time.Second)
+		if a.running.Load() || a.turns.Load() != 1 {
+			t.Error("it runs before the group has decided")
+		}
+		a.runs(t, 3*time.Second)
+		b := r.start()
+		time.Sleep(5 * time.Second)
+		a.fail <- errReplaced
+		await(t, 3*time.Second, "it begins anew", func() bool { return a.turns.Load() == 3 })
+		if b.turns.Load() != 0 {
+			t.Error("two run")
+		}
+		time.Sleep(settling)
+		a.fail <- errReplaced
+		err := <-a.ended
+		if _, ok := errors.AsType[*FencedError](err); ok || !errors.Is(err, errReplaced) {
+			t.Error(err)
+		}
+		b.runs(t, time.Second)
+		if err := b.end(); err != nil {
 			t.Error(err)
 		}
 	})
