@@ -167,6 +167,8 @@ func checkFile(f *file, where Place, opts Options, providers *providers) *checke
 			c.raw[key], f.value[key], here.secret = value, given, true
 			c.resolved = append(c.resolved, strings.TrimSpace(given))
 			value = given
+		} else if providerReference.MatchString(value) && !strings.HasPrefix(key, "config.providers") {
+			c.warn(key, "taken as it is, though it looks like a reference to a config provider: config.providers of the worker's file has none of that name (env, file and dir are there without it)")
 		}
 		if strings.TrimSpace(value) == "" && here.Type != Text && here.Type != Password && here.Type != Patterns && here.Type != List && here.Type != Class {
 			c.fail(key, "it is empty%s", here.expects())

@@ -29,8 +29,9 @@ What happens to a key:
   (marked 🔒).
 - An unknown key is warned about with the nearest known name. A malformed value stops the start. All faults are told at once.
 
-Text between angle brackets stands for any text, ` + "`<key or value>`" + ` for either; what is in square brackets may be left out. A value with ` + "`${env:…}`, `${file:…}` or `${dir:…}`" + ` is refused: config providers are not built
-yet. Kafka client settings (` + "`producer.*`, `sasl.*` …" + "`" + `) are checked by the client they are for.
+Text between angle brackets stands for any text, ` + "`<key or value>`" + ` for either; what is in square brackets may be left out.
+` + "`${env:NAME}`, `${file:/path:key}` and `${dir:/folder:file}`" + ` in a value stand for what is
+there. Kafka client settings (` + "`producer.*`, `sasl.*` …" + "`" + `) are checked by the client they are for.
 
 Several processes may be started with the same files when offsets are kept in a topic and ` + "`group.id`" + ` is set: one of them runs a
 connector, the others stand by.

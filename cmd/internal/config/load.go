@@ -386,6 +386,7 @@ func (c *checked) kafka(conn *Connector, worker *checked) {
 	}
 
 	c.transactions(conn, worker)
+	c.deadLetters(conn, worker)
 
 	partitions, replicas := "topic.creation.default.partitions", "topic.creation.default.replication.factor"
 	if !worker.yes("topic.creation.enable") || !c.has(partitions) && !c.has(replicas) {

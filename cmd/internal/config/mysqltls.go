@@ -22,8 +22,12 @@ func (c *checked) mysqlTLS(conn *Connector) {
 	conn.CleartextPassword = c.yes("database.cleartext.password")
 	conn.PublicKeyFile = c.text("driver.serverRSAPublicKeyFile")
 	conn.ReadPassword = c.reread("database.password")
-	if conn.CleartextPassword && conn.SSL != SSLVerifyCA && conn.SSL != SSLVerifyIdentity {
+	switch {
+	case !conn.CleartextPassword:
+	case conn.SSL != SSLVerifyCA && conn.SSL != SSLVerifyIdentity:
 		c.fail("database.cleartext.password", "true needs database.ssl.mode=verify_identity or verify_ca beside it: with %s the password could go to anybody", conn.SSL)
+	case conn.SSL == SSLVerifyCA && c.value["database.ssl.truststore"] == "": // whoever has any name has a certificate of those
+		c.fail("database.cleartext.password", "true with database.ssl.mode=verify_ca needs database.ssl.truststore beside it, with the server's own authority: the password could go to whoever has a certificate of one that the system trusts. Or use verify_identity")
 	}
 	settings, keys := map[string]string{}, map[string]string{}
 	for key, setting := range mysqlStores {

@@ -58,10 +58,11 @@ func TestConfigProvidersEnvFileAndDir(t *testing.T) {
 		}
 	}
 	for reference, want := range map[string]string{
-		"${env:NOT_SET_ANYWHERE}":                         "the environment has no NOT_SET_ANYWHERE",
-		"${env:/x:SET}":                                   "the environment has no paths",
-		"${some:PATH}":                                    "param.allowlist.pattern does not allow",
-		"${file:secrets.properties:db}":                   "must be absolute",
+		"${env:NOT_SET_ANYWHERE}":       "the environment has no NOT_SET_ANYWHERE",
+		"${env:/x:SET}":                 "the environment has no paths",
+		"${some:PATH}":                  "param.allowlist.pattern does not allow",
+		"${some:UNSET}":                 "param.allowlist.pattern does not allow",
+		"${file:secrets.properties:db}": "must be absolute",
 		"${file:" + folder + "/secrets.properties:other}": "has no key other",
 		"${file:" + folder + "/none:db}":                  "no such file",
 		"${file:" + folder + "/broken.properties:a}":      "is not a properties file: line 1",
@@ -79,12 +80,44 @@ func TestConfigProvidersEnvFileAndDir(t *testing.T) {
 	}
 }
 
+// TestUnknownConfigProviderIsSaid: what names none is taken as it is, as Kafka does it, which is hardly what was meant.
+func TestUnknownConfigProviderIsSaid(t *testing.T) {
+	cfg, err := load(t, workerText, connectorJSON("database.password=${vault:secret/db:password}", "database.user=${x}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for _, w := range cfg.Warnings {
+		if strings.Contains(w.Text, "config.providers") {
+			said = append(said, w.Key)
+		}
+	}
+	if got := cfg.Connectors[0].Password.Reveal(); got != "${vault:secret/db:password}" || !slices.Equal(said, []string{"database.password"}) {
+		t.Errorf("%s, said of %v", got, said)
+	}
+}
+
 // TestConfigProvidersDeclared: what is wrong with their declaration stops the start.
 func TestConfigProvidersDeclared(t *testing.T) {
 	_, err := load(t, workerText+"config.providers=a,b,c\nconfig.providers.a.class=x.FileConfigProvider\nconfig.providers.a.param.allowed.paths=rel\n"+
 		"config.providers.c.class=EnvVarConfigProvider\nconfig.providers.c.param.allowlist.pattern=[\n", connectorJSON())
 	if got, want := keysOf(err), []string{"config.providers.a.param.allowed.paths", "config.providers.b.class", "config.providers.c.param.allowlist.pattern"}; !slices.Equal(got, want) {
 		t.Errorf("faults of %v: %v", got, err)
+	}
+}
+
+// TestConfigProvidersAreSaid to be in force: only a setting that none of them knows has no effect, as one that is misspelt.
+func TestConfigProvidersAreSaid(t *testing.T) {
+	cfg, err := load(t, workerText+"config.providers=safe\nconfig.providers.safe.class=DirectoryConfigProvider\n"+
+		"config.providers.safe.param.allowed.paths=/run/secrets\nconfig.providers.safe.param.allowlist.pattern=.*\nconfig.providers.safe.param.allowed.path=/x\n", connectorJSON())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := cfg.Warnings; len(w) != 1 || w[0].Key != "config.providers.safe.param.allowed.path" || !strings.Contains(w[0].Text, "without effect") {
+		t.Errorf("%v", w)
+	}
+	if strings.Contains(string(Markdown()), "roviders are not built") {
+		t.Error("the documentation says that there are none")
 	}
 }
 

@@ -34,6 +34,7 @@ func TestMySQLStores(t *testing.T) {
 		"no key":                     {[]string{"database.ssl.keystore=" + absolute("trust.jks")}, false, false, "database.ssl.keystore: " + absolute("trust.jks") + ": the JKS store holds no private key"},
 		"disabled":                   {[]string{"database.ssl.mode=disabled", "database.ssl.truststore=/none"}, false, false, "database.ssl.truststore: has no effect with database.ssl.mode=disabled"},
 		"clear password, not secure": {[]string{"database.cleartext.password=true", "database.ssl.mode=required"}, false, false, "database.cleartext.password: true needs database.ssl.mode=verify_identity or verify_ca"},
+		"clear password, any server": {[]string{"database.cleartext.password=true", "database.ssl.mode=verify_ca"}, false, false, "database.cleartext.password: true with database.ssl.mode=verify_ca needs database.ssl.truststore"},
 		"clear password":             {[]string{"database.cleartext.password=true", "database.ssl.mode=verify_identity"}, false, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -61,7 +61,7 @@ func oursTable() []Property {
 		{
 			Name: "database.cleartext.password", Place: InConnector, Group: groupOurs, Type: Bool, Default: "false", Security: true, Status: Honoured,
 			Doc:  "Whether the password itself may be sent when the server asks for it (login method mysql_clear_password), as logins by LDAP, PAM and AWS IAM need.",
-			Note: "It needs database.ssl.mode=verify_identity or verify_ca.",
+			Note: "It needs database.ssl.mode=verify_identity, or verify_ca with database.ssl.truststore.",
 		},
 	}
 }

@@ -20,7 +20,7 @@ func connectTable() []Property {
 			Property{Name: "connector.plugin.version", Type: Text, Status: Accepted, Note: "There is one version in this program.", Doc: "Version of the connector's class."},
 			Property{Name: "tasks.max", Type: Number, Default: "1", Min: 1, Max: milliMax, Status: Accepted, Note: "A MySQL connector always has one task.", Doc: "The most tasks that the connector may have."},
 			Property{Name: "tasks.max.enforce", Type: Bool, Default: "true", Status: Accepted, Note: "A MySQL connector always has one task.", Doc: "Whether more tasks than tasks.max are an error."},
-			Property{Name: "config.action.reload", Type: Enum, Default: "restart", Allowed: []string{"none", "restart"}, Status: Accepted, Note: "Config providers are not built yet.", Doc: "What happens when the value behind a config provider changes."},
+			Property{Name: "config.action.reload", Type: Enum, Default: "restart", Allowed: []string{"none", "restart"}, Status: Accepted, Note: "What secures a connection is read again for each one, all else at the next start.", Doc: "What happens when the value behind a config provider changes."},
 		),
 		avroTable(), // before the patterns that take any setting of a converter
 		convertTable(InConnector),
@@ -112,8 +112,11 @@ func workerTable() []Property {
 		},
 		{Name: "connector.client.config.override.policy", Type: Text, Default: "All", Status: NotYet, Security: true, Doc: "Which producer.override.* keys connectors may set.", Note: "In this build all: remove the key or set it to All."},
 
-		{Name: "config.providers", Type: List, Status: Accepted, Note: "A value that asks a provider is refused: config providers are not built yet.", Doc: "Names of config providers for ${name:path:key} in values."},
-		{Name: "config.providers.<setting>", Type: Text, Status: Accepted, Note: "A value that asks a provider is refused: config providers are not built yet.", Doc: "A setting of a config provider."},
+		{Name: "config.providers", Type: List, Doc: "Names of config providers for ${name:path:key} in values.", Note: "env, file and dir are there without it."},
+		{Name: "config.providers.<name>.class", Type: Text, Doc: "Which provider a name stands for: EnvVarConfigProvider, FileConfigProvider or DirectoryConfigProvider of " + providerPackage + "*."},
+		{Name: "config.providers.<name>.param.allowed.paths", Type: Text, Doc: "Files and folders that the provider may read.", Note: "Symbolic links must not lead out of them."},
+		{Name: "config.providers.<name>.param.allowlist.pattern", Type: Text, Doc: "Names that the provider of the environment may read."},
+		{Name: "config.providers.<setting>", Type: Text, Status: Accepted, Warn: true, Note: "None of the providers here knows it.", Doc: "Another setting of a config provider."},
 		{Name: "config.storage.<setting>", Type: Text, Status: Accepted, Note: noCluster, Doc: "Where a distributed worker keeps connector configurations."},
 		{Name: "status.storage.<setting>", Type: Text, Status: Accepted, Note: noCluster, Doc: "Where a distributed worker keeps states."},
 		{Name: "plugin.path", Type: Text, Status: Accepted, Note: noJVM, Doc: "Where plugins lie."},

@@ -51,3 +51,22 @@ func (c *checked) tolerance() *Tolerance {
 	}
 	return nil
 }
+
+// deadLetters refuses a topic of dead letters that has another purpose.
+func (c *checked) deadLetters(conn *Connector, worker *checked) {
+	if conn.Tolerance == nil || conn.Tolerance.Topic == "" {
+		return
+	}
+	offsets := worker.text("offset.storage.topic")
+	for _, other := range []struct{ topic, is string }{
+		{offsets, "the worker's offset.storage.topic"},
+		{offsets + "-schemas", "that of the tables' definitions"},
+		{offsets + "-locks", "that of who runs which connector"},
+		{conn.OffsetsTopic, "offsets.storage.topic"},
+		{conn.History.Topic, "schema.history.internal.kafka.topic"},
+	} {
+		if conn.Tolerance.Topic == other.topic {
+			c.fail("errors.deadletterqueue.topic.name", "%q is %s, too; give the dead letters a topic of their own", other.topic, other.is)
+		}
+	}
+}

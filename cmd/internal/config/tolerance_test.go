@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,5 +40,19 @@ func TestTolerance(t *testing.T) {
 				t.Errorf("warnings: %s", said)
 			}
 		})
+	}
+}
+
+// TestTopicOfDeadLettersIsItsOwn: a topic that has another purpose is refused.
+func TestTopicOfDeadLettersIsItsOwn(t *testing.T) {
+	worker := "bootstrap.servers=k1:9092\noffset.storage.topic=offsets\n"
+	for topic, refused := range map[string]bool{
+		"offsets": true, "offsets-schemas": true, "offsets-locks": true, "own": true, "history": true, "dead": false, "-locks": false,
+	} {
+		_, err := load(t, worker, connectorJSON("errors.tolerance=all", "errors.deadletterqueue.topic.name="+topic, "offsets.storage.topic=own",
+			"schema.history.internal.kafka.topic=history", "schema.history.internal.kafka.bootstrap.servers=a:1"))
+		if refused && !slices.Equal(keysOf(err), []string{"errors.deadletterqueue.topic.name"}) || !refused && err != nil {
+			t.Errorf("%s: %v", topic, err)
+		}
 	}
 }
