@@ -44,9 +44,8 @@ connector, and the others stand by. When it stops, one of them takes over at onc
 waits when the share of their connector is used up (8 MiB at most, and never more than half of its buffer.memory). The default is nine
 tenths of the container's limit; without one, a connector with some hundreds of tables stays below 80 MB. The size of a transaction does
 not matter: its rows are sent as they come, and those of an XA transaction wait in a file. A single row does: one of 64 MiB takes several
-times as much while it is read and written, on top. So do tables: some 4 KB for each that is known, and some 20 KB more for each that has
-changed since the start. The bound is a soft one: where more is in use, the process takes more rather than stop, and spends more time on
-collecting garbage. GOMEMLIMIT and GOGC, where they are set, win.`,
+times as much while it is read and written, on top. So do tables: 1 to 12 KB for each that has rows. The bound is a soft one: where more
+is in use, the process takes more rather than stop, and spends more time on collecting garbage. GOMEMLIMIT and GOGC, where they are set, win.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("no file is given: tidemark run worker.properties connector.json")
