@@ -41,7 +41,7 @@ func evolve(t *testing.T, rig *Rig, registry *Registry, kind string) {
 
 	p := c.RunStreaming(t)
 	insert("INSERT INTO evo.t VALUES (ID, 1, 'x')")
-	c.AwaitCount(t, 30*time.Second, rows)
+	c.AwaitCount(t, time.Minute, rows)
 	registry.SetLevel(t, subject, "BACKWARD")
 	registry.SetLevel(t, key, "BACKWARD")
 	for i, step := range []struct{ alter, insert string }{
@@ -53,12 +53,12 @@ func evolve(t *testing.T, rig *Rig, registry *Registry, kind string) {
 		m.Exec(t, "ALTER TABLE evo.t "+step.alter)
 		// Rows of another table go on; the ALTER itself registers nothing.
 		insert("INSERT INTO evo.other VALUES (ID)")
-		c.AwaitCount(t, 30*time.Second, rows)
+		c.AwaitCount(t, time.Minute, rows)
 		if got := version(); got != i+1 {
 			t.Errorf("after %s, before a row of it, there are %d versions, want %d", step.alter, got, i+1)
 		}
 		insert(step.insert)
-		c.AwaitCount(t, 30*time.Second, rows)
+		c.AwaitCount(t, time.Minute, rows)
 		if got := version(); got != i+2 {
 			t.Errorf("after a row of %s there are %d versions, want %d", step.alter, got, i+2)
 		}
@@ -112,7 +112,7 @@ func evolve(t *testing.T, rig *Rig, registry *Registry, kind string) {
 		c.AwaitCount(t, 60*time.Second, rows)
 		registry.SetLevel(t, refused.subject, "BACKWARD")
 	}
-	c.AwaitDrained(t, 30*time.Second)
+	c.AwaitDrained(t, time.Minute)
 	p.Terminate(t)
 
 	got := map[string]int{}

@@ -80,7 +80,7 @@ func TestAvroRegistryKilled(t *testing.T) {
 			registry.Stop(t)
 		}
 		have := rig.Kafka.Count(t, c.Prefix+".")
-		c.AwaitCount(t, 30*time.Second, have+300)
+		c.AwaitCount(t, time.Minute, have+300)
 
 		from := len(p.Output())
 		grow()
@@ -92,7 +92,7 @@ func TestAvroRegistryKilled(t *testing.T) {
 		})
 		// What is behind the row waits, whatever schema it has.
 		var stands int64
-		eventually(t, 30*time.Second, "the stream standing still", func() error {
+		eventually(t, time.Minute, "the stream standing still", func() error {
 			now := rig.Kafka.Count(t, c.Prefix+".")
 			time.Sleep(500 * time.Millisecond)
 			if stands = rig.Kafka.Count(t, c.Prefix+"."); stands != now {

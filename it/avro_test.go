@@ -77,7 +77,7 @@ func TestAvro(t *testing.T) {
 				"start.position": "oldest", "topic.creation.default.partitions": "1",
 			})
 			p := c.RunStreaming(t)
-			c.AwaitDrained(t, 30*time.Second)
+			c.AwaitDrained(t, time.Minute)
 			p.Terminate(t)
 			consumeAvro(t, rig.Kafka, registry, c.Prefix, kind, rows)
 		})

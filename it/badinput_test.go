@@ -147,7 +147,7 @@ func (b badInput) run(t *testing.T, rig *Rig, i int) {
 	p := Run(t, arguments...)
 	if b.waits {
 		for _, says := range b.says {
-			p.Await(t, 20*time.Second, says)
+			p.Await(t, time.Minute, says)
 		}
 		time.Sleep(3 * time.Second) // several attempts
 		if p.Ended() {
@@ -157,7 +157,7 @@ func (b badInput) run(t *testing.T, rig *Rig, i int) {
 			t.Errorf("%d lines about it within seconds", n)
 		}
 		p.Kill()
-	} else if code := p.Wait(t, 30*time.Second); code != 1 {
+	} else if code := p.Wait(t, time.Minute); code != 1 {
 		t.Errorf("exit code %d, want 1", code)
 	}
 	said := p.Output()

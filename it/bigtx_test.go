@@ -57,7 +57,7 @@ func stopInside(t *testing.T, rig *Rig, name string, rows int, store string) {
 	peak := p.PeakRSS(t)
 	p.Signal(t, syscall.SIGTERM)
 	rig.Kafka.Proxy.Throttle(0)
-	if code := p.Wait(t, 30*time.Second); code != 0 {
+	if code := p.Wait(t, time.Minute); code != 0 {
 		t.Fatalf("exit code %d after SIGTERM, want 0", code)
 	}
 	half := rig.Kafka.Count(t, c.Prefix+".")

@@ -66,8 +66,8 @@ func TestTwoConnectorsOneStore(t *testing.T) {
 			}
 			p := run(a, b)
 			insert()
-			a.AwaitCount(t, 30*time.Second, 1)
-			b.AwaitCount(t, 30*time.Second, 1)
+			a.AwaitCount(t, time.Minute, 1)
+			b.AwaitCount(t, time.Minute, 1)
 			p.Terminate(t)
 			atA, atB := stored(a), stored(b)
 			if atA == "" || atB == "" {
@@ -77,7 +77,7 @@ func TestTwoConnectorsOneStore(t *testing.T) {
 			// Only a runs: b's offset stays where it is, to the byte.
 			p = run(a)
 			insert()
-			a.AwaitCount(t, 30*time.Second, 2)
+			a.AwaitCount(t, time.Minute, 2)
 			p.Terminate(t)
 			if got := stored(b); got != atB {
 				t.Errorf("b's offset became %s while only a ran; it was %s", got, atB)
@@ -88,7 +88,7 @@ func TestTwoConnectorsOneStore(t *testing.T) {
 
 			// b goes on from its own: the row that came meanwhile is there once.
 			p = run(b)
-			b.AwaitCount(t, 30*time.Second, 2)
+			b.AwaitCount(t, time.Minute, 2)
 			p.Terminate(t)
 			for _, c := range []*Connector{a, b} {
 				if got := c.Records(t); len(got) != 2 {
@@ -117,7 +117,7 @@ func TestOneProcessAFile(t *testing.T) {
 	c := rig.Connector(t, "lock1", "file", "lock1\\..*")
 	p := c.RunStreaming(t)
 	second := c.Run(t)
-	if code := second.Wait(t, 20*time.Second); code != 1 {
+	if code := second.Wait(t, time.Minute); code != 1 {
 		t.Errorf("the second process ended with code %d, want 1", code)
 	}
 	second.Await(t, time.Second, strconv.Itoa(p.cmd.Process.Pid))

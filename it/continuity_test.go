@@ -121,7 +121,7 @@ func refuses(t *testing.T, c *Connector, p *Process, records int, expressions ..
 // ids requires that a connector has sent these rows once each, in order.
 func ids(t *testing.T, c *Connector, from, to int) {
 	t.Helper()
-	c.AwaitCount(t, 30*time.Second, int64(to-from+1))
+	c.AwaitCount(t, time.Minute, int64(to-from+1))
 	got := c.Records(t)
 	if len(got) != to-from+1 {
 		t.Errorf("%d records, want rows %d to %d", len(got), from, to)
@@ -139,13 +139,13 @@ func (c *continuity) failover(t *testing.T) {
 	first := c.rows + 1
 	c.insert(t, c.source)
 	c.insert(t, c.source)
-	n.AwaitCount(t, 30*time.Second, 2)
+	n.AwaitCount(t, time.Minute, 2)
 	c.caughtUp(t)
 	c.replica.Exec(t, "STOP REPLICA SQL_THREAD", "CHANGE REPLICATION SOURCE TO SOURCE_DELAY=3600", "START REPLICA SQL_THREAD")
 	c.insert(t, c.source)
 	ids(t, n, first, c.rows)
 	c.leadTo(c.replica)
-	p.Await(t, 30*time.Second, `has not executed yet what the stored offset names: `+uuid(t, c.source)+`:\d+\. It is a replica of [\d.]+ that still has to apply .*the stream waits`)
+	p.Await(t, time.Minute, `has not executed yet what the stored offset names: `+uuid(t, c.source)+`:\d+\. It is a replica of [\d.]+ that still has to apply .*the stream waits`)
 	if len(n.Records(t)) != 3 {
 		t.Error("something was sent meanwhile")
 	}
@@ -196,7 +196,7 @@ func (c *continuity) sevenDigits(t *testing.T) {
 	}
 	c.insert(t, c.source)
 	ids(t, n, first, c.rows)
-	n.AwaitDrained(t, 20*time.Second)
+	n.AwaitDrained(t, time.Minute)
 	if file, _ := c.source.Position(t); file != "mysql-bin.1000001" {
 		t.Errorf("the binlog is in %s", file)
 	}
@@ -232,7 +232,7 @@ func (c *continuity) floor(t *testing.T) {
 	first = c.rows + 1
 	c.insert(t, c.source)
 	ids(t, n, first, c.rows)
-	n.AwaitDrained(t, 20*time.Second)
+	n.AwaitDrained(t, time.Minute)
 	p.Terminate(t)
 	if executed := c.source.Query(t, "SELECT @@GLOBAL.gtid_executed")[0][0]; !strings.Contains(n.Stored(t), executed) {
 		t.Errorf("stored is %s, executed %s: the purged ones are missing", n.Stored(t), executed)
@@ -250,7 +250,7 @@ func (c *continuity) quietStop(t *testing.T) {
 	c.rows += 3
 	c.source.Exec(t, fmt.Sprintf("INSERT INTO c.t VALUES (%d),(%d),(%d)", first, first+1, first+2))
 	ids(t, n, first, c.rows)
-	n.AwaitDrained(t, 20*time.Second)
+	n.AwaitDrained(t, time.Minute)
 	p.Terminate(t)
 	p = n.RunStreaming(t)
 	time.Sleep(1500 * time.Millisecond) // some heartbeats
@@ -294,7 +294,7 @@ func (c *continuity) numbersAgain(t *testing.T) {
 	first := c.rows + 1
 	c.insert(t, c.source)
 	ids(t, behind, first, c.rows)
-	behind.AwaitDrained(t, 20*time.Second)
+	behind.AwaitDrained(t, time.Minute)
 	p.Terminate(t)
 	time.Sleep(1100 * time.Millisecond) // the time of a file is in seconds
 	c.source.Exec(t, "RESET BINARY LOGS AND GTIDS")
@@ -328,7 +328,7 @@ func (c *continuity) rewrittenFile(t *testing.T) {
 	first := c.rows + 1
 	c.insert(t, c.source)
 	ids(t, n, first, c.rows)
-	n.AwaitDrained(t, 20*time.Second)
+	n.AwaitDrained(t, time.Minute)
 	_, pos := c.source.Position(t)
 	p.Terminate(t)
 	time.Sleep(1100 * time.Millisecond)
@@ -388,7 +388,7 @@ func (c *continuity) turnedAway(t *testing.T) {
 				t.Fatal(err)
 			}
 			cut(t)
-			eventually(t, 20*time.Second, "an attempt", func() error {
+			eventually(t, time.Minute, "an attempt", func() error {
 				if !strings.Contains(p.Output(), "Too many connections") {
 					return errors.New("none")
 				}
@@ -413,7 +413,7 @@ func (c *continuity) turnedAway(t *testing.T) {
 			from := len(p.Output())
 			trouble.make(t)
 			if trouble.said != "" {
-				eventually(t, 30*time.Second, "saying why", func() error {
+				eventually(t, time.Minute, "saying why", func() error {
 					if p.Ended() || !strings.Contains(p.Output()[from:], trouble.said) {
 						return fmt.Errorf("ended: %v; it said last:\n%s", p.Ended(), tail(p.Output()[from:], 3))
 					}

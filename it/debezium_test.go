@@ -140,7 +140,7 @@ func handOver(t *testing.T, rig *Rig, store string) {
 	c.AwaitCount(t, 60*time.Second, 1+rows+rows/5)
 	p.Signal(t, syscall.SIGTERM)
 	k.Proxy.Throttle(0)
-	if code := p.Wait(t, 30*time.Second); code != 0 {
+	if code := p.Wait(t, time.Minute); code != 0 {
 		t.Fatalf("tidemark ended with code %d", code)
 	}
 	inside("Tidemark")

@@ -36,14 +36,14 @@ func TestHeartbeats(t *testing.T) {
 	}
 	// A filtered row and an empty transaction move the offset.
 	m.Exec(t, "INSERT INTO beat.hb VALUES (2,0)", "BEGIN", "COMMIT")
-	idle.AwaitDrained(t, 20*time.Second)
+	idle.AwaitDrained(t, time.Minute)
 	p.Terminate(t)
 	if got := rig.Kafka.Read(t, "beat-idle."); len(got) != 0 {
 		t.Errorf("%d records", len(got))
 	}
 
 	p = action.RunStreaming(t)
-	eventually(t, 20*time.Second, "rows of the action query", func() error {
+	eventually(t, time.Minute, "rows of the action query", func() error {
 		if n := rig.Kafka.Count(t, "beat-action.beat.hb"); n < 4 {
 			return fmt.Errorf("%d rows", n)
 		}

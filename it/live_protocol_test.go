@@ -270,7 +270,7 @@ func oneAdjustedName(t *testing.T, m *MySQL) {
 	l := LaunchTail(t, TailConfig(m, "adjusted", Properties{
 		"schema.name.adjustment.mode": "avro", "field.name.adjustment.mode": "avro", "table.include.list": `adjusted\.t`,
 	}), "now")
-	eventually(t, 30*time.Second, "tail", func() error {
+	eventually(t, time.Minute, "tail", func() error {
 		if l.ended() {
 			return nil
 		}

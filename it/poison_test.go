@@ -30,7 +30,7 @@ func TestOversizedRowsLeaveNotes(t *testing.T) {
 	stopping := stops.RunStreaming(t)
 	m.Exec(t, "INSERT INTO shop.orders VALUES (1,'small')", "INSERT INTO shop.orders VALUES (2,REPEAT('x',50000)),(3,'small')",
 		"INSERT INTO shop.orders VALUES (4,REPEAT('x',500000))", "INSERT INTO shop.orders VALUES (5,'small')")
-	goes.AwaitDrained(t, 30*time.Second)
+	goes.AwaitDrained(t, time.Minute)
 	p.Terminate(t)
 	if n := rig.Kafka.Count(t, "goes.shop.orders"); n != 3 {
 		t.Errorf("%d rows are written, want 3", n)
@@ -55,7 +55,7 @@ func TestOversizedRowsLeaveNotes(t *testing.T) {
 			t.Errorf("%s, key %s, headers %v", n.Value, n.Key, n.Headers)
 		}
 	}
-	if code := stopping.Wait(t, 30*time.Second); code != 1 {
+	if code := stopping.Wait(t, time.Minute); code != 1 {
 		t.Errorf("exit code %d", code)
 	}
 	for _, want := range []string{"topic stops.shop.orders, table shop.orders", "max.message.bytes", "max.request.size", "errors.tolerance=all"} {

@@ -148,7 +148,7 @@ func (s *secureServers) schema(t *testing.T, more Properties, flags ...string) (
 	t.Helper()
 	config := TailConfig(s.MySQL, "secure", Properties{"database.hostname": "localhost"}).With(more).WriteConnector(t, filepath.Join(t.TempDir(), "c.json"), "c")
 	p := Run(t, append([]string{"schema", "--log-level", "debug", "--config", config, "d.t"}, flags...)...)
-	code := p.Wait(t, 30*time.Second)
+	code := p.Wait(t, time.Minute)
 	return p.Output(), code
 }
 
@@ -234,9 +234,9 @@ func kafkaSecurity(t *testing.T, s *secureServers) {
 	for i, mechanism := range []string{"SCRAM-SHA-512", "PLAIN"} {
 		password := map[string]string{"SCRAM-SHA-512": "scram-secret", "PLAIN": "plain-secret"}[mechanism]
 		c, p := start("secure"+strings.ToLower(mechanism), mechanism, password, s.trust)
-		p.Await(t, 30*time.Second, streaming)
+		p.Await(t, time.Minute, streaming)
 		s.MySQL.Exec(t, fmt.Sprintf("INSERT INTO d.t VALUES (%d)", 100+i))
-		eventually(t, 20*time.Second, "the row", func() error {
+		eventually(t, time.Minute, "the row", func() error {
 			if n := s.Kafka.Count(t, c.Prefix+".d.t"); n != 1 {
 				return fmt.Errorf("%d records", n)
 			}
@@ -255,8 +255,8 @@ func kafkaSecurity(t *testing.T, s *secureServers) {
 		"authority": {"scram-secret", s.wrong, `signed by an authority that is not trusted; name it in ssl.truststore.location`},
 	} {
 		_, p := start("bad"+name, "SCRAM-SHA-512", bad.password, bad.store)
-		p.Await(t, 30*time.Second, bad.want)
-		if code := p.Wait(t, 30*time.Second); code != 1 || strings.Contains(p.Output(), "-secret") {
+		p.Await(t, time.Minute, bad.want)
+		if code := p.Wait(t, time.Minute); code != 1 || strings.Contains(p.Output(), "-secret") {
 			t.Errorf("%s: code %d: %s", name, code, tail(p.Output(), 5))
 		}
 	}
@@ -272,7 +272,7 @@ func passwordReplaced(t *testing.T, s *secureServers) {
 	c.Config = c.Config.With(Properties{"database.user": "rotated", "database.password": "${file:" + secrets + ":mysql}"})
 	worker, connector := c.Files(t)
 	p := Run(t, "run", "--log-level", "debug", worker, connector)
-	p.Await(t, 30*time.Second, streaming)
+	p.Await(t, time.Minute, streaming)
 	change := func(password string) {
 		s.MySQL.Exec(t, "ALTER USER rotated@'%' IDENTIFIED BY '"+password+"'")
 		for _, row := range s.MySQL.Query(t, "SELECT ID FROM information_schema.PROCESSLIST WHERE USER='rotated'") {
@@ -281,7 +281,7 @@ func passwordReplaced(t *testing.T, s *secureServers) {
 	}
 	arrives := func(id int) {
 		s.MySQL.Exec(t, fmt.Sprintf("INSERT INTO d.t VALUES (%d)", id))
-		eventually(t, 30*time.Second, "the row after the change", func() error {
+		eventually(t, time.Minute, "the row after the change", func() error {
 			if n := s.Kafka.Count(t, c.Prefix+".d.t"); n != int64(id-199) {
 				return fmt.Errorf("%d records", n)
 			}
@@ -292,7 +292,7 @@ func passwordReplaced(t *testing.T, s *secureServers) {
 	change("other-secret")
 	arrives(200)
 	change("second-secret")
-	p.Await(t, 30*time.Second, "refuses the login of user 'rotated'")
+	p.Await(t, time.Minute, "refuses the login of user 'rotated'")
 	put("second-secret")
 	arrives(201)
 	p.Terminate(t)

@@ -24,7 +24,7 @@ func TestStandby(t *testing.T) {
 	t.Parallel()
 	const (
 		session = 10 * time.Second // the default
-		slack   = 5 * time.Second  // for a machine that does other things as well
+		slack   = 8 * time.Second  // for a machine that does other things as well
 		inTime  = session + slack  // half a second is promised beyond the session timeout
 	)
 	rig := NewRig(t, gtidFlags...)
@@ -34,7 +34,7 @@ func TestStandby(t *testing.T) {
 	work := StartWorkload(t, rig.MySQL, "standby", 7, 2000)
 	waiting := func() *Process {
 		p := c.Run(t)
-		p.Await(t, 20*time.Second, standingBy)
+		p.Await(t, time.Minute, standingBy)
 		return p
 	}
 	a := c.RunStreaming(t)
@@ -74,8 +74,8 @@ func TestStandby(t *testing.T) {
 	e := next("SIGSTOP", inTime)
 	time.Sleep(5 * time.Second) // it stands still for at least 15 s
 	d.Signal(t, syscall.SIGCONT)
-	d.Await(t, 10*time.Second, lockLost+`|`+`"msg":"it is not certain any more`)
-	d.Await(t, 10*time.Second, standingBy)
+	d.Await(t, time.Minute, lockLost+`|`+`"msg":"it is not certain any more`)
+	d.Await(t, time.Minute, standingBy)
 	rig.awaitMembers(t, c, 2)
 	time.Sleep(time.Second)
 	if d.Ended() || d.Times(streaming) != 1 {
@@ -90,7 +90,7 @@ func TestStandby(t *testing.T) {
 	f := c.RunStreaming(t)
 	took := time.Since(began)
 	t.Logf("streaming again %.2f s after SIGKILL", took.Seconds())
-	if took > session/2 {
+	if took > slack {
 		t.Errorf("it took %v to go on after SIGKILL", took)
 	}
 
@@ -114,13 +114,13 @@ func TestStandbyWhileKafkaIsAway(t *testing.T) {
 	work := StartWorkload(t, rig.MySQL, "away", 11, 500)
 	both := []*Process{c.RunStreaming(t)}
 	both = append(both, c.Run(t))
-	both[1].Await(t, 20*time.Second, standingBy)
+	both[1].Await(t, time.Minute, standingBy)
 	rig.awaitMembers(t, c, 2)
 	rig.Kafka.Stop(t, false)
 	time.Sleep(12 * time.Second)
 	rig.Kafka.Start(t)
 	rig.awaitMembers(t, c, 2)
-	c.AwaitCount(t, 30*time.Second, rig.Kafka.Count(t, c.Prefix+".")+100)
+	c.AwaitCount(t, time.Minute, rig.Kafka.Count(t, c.Prefix+".")+100)
 	changes := work.Stop(t)
 	c.AwaitDrained(t, time.Minute)
 	for _, p := range both {
@@ -154,7 +154,7 @@ func TestStandbyNotAllowed(t *testing.T) {
 	}
 	p := c.RunStreaming(t)
 	rig.MySQL.Exec(t, "INSERT INTO alone.t VALUES (1)")
-	c.AwaitCount(t, 30*time.Second, 1)
+	c.AwaitCount(t, time.Minute, 1)
 	const said = `"level":"warn".*"msg":"the connector runs without a standby.*--operation Read --group 'tidemark-' --resource-pattern-type prefixed`
 	if n := p.Times(said); n != 1 {
 		t.Errorf("said %d times: %s", n, said)
@@ -190,7 +190,7 @@ func (r *Rig) awaitMembers(t testing.TB, c *Connector, n int) {
 	admin := r.Kafka.admin(t)
 	defer admin.Close()
 	group := "tidemark-" + c.Worker["group.id"] + "-" + c.Name
-	eventually(t, 30*time.Second, "the lock's group", func() error {
+	eventually(t, time.Minute, "the lock's group", func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		described, err := admin.DescribeGroups(ctx, group)

@@ -21,11 +21,11 @@ func TestI10_I11_RestartBeforeADDL(t *testing.T) {
 	c := rig.Connector(t, "store", "file", `store\..*`)
 	c.Config["topic.creation.default.partitions"] = "1"
 	p := c.RunStreaming(t)
-	c.AwaitDrained(t, 30*time.Second)
+	c.AwaitDrained(t, time.Minute)
 	before := c.Stored(t)
 	m.Exec(t, "INSERT INTO store.t VALUES (1,'x',4294967295)", "ALTER TABLE store.t MODIFY e ENUM('y','x','z'), ADD COLUMN n INT FIRST",
 		"INSERT INTO store.t VALUES (7,2,'z',1)", "ALTER TABLE store.t RENAME COLUMN u TO v, DROP COLUMN n", "INSERT INTO store.t VALUES (3,'y',2)")
-	c.AwaitDrained(t, 30*time.Second)
+	c.AwaitDrained(t, time.Minute)
 	p.Kill()
 	images := func() []string {
 		var all []string
@@ -45,7 +45,7 @@ func TestI10_I11_RestartBeforeADDL(t *testing.T) {
 
 	c.PutStored(t, before)
 	p = c.RunStreaming(t)
-	c.AwaitDrained(t, 30*time.Second)
+	c.AwaitDrained(t, time.Minute)
 	p.Terminate(t)
 	if got := images(); !slices.Equal(got, slices.Concat(want, want)) {
 		t.Errorf("again from before the statements: %v, want %v", got[len(want):], want)
@@ -70,7 +70,7 @@ func TestI10_I11_RestartBeforeADDL(t *testing.T) {
 	}
 	c.PutStored(t, before)
 	p = c.Run(t)
-	if code := p.Wait(t, 30*time.Second); code != 1 {
+	if code := p.Wait(t, time.Minute); code != 1 {
 		t.Errorf("without the store it ended with code %d, want 1", code)
 	}
 	for _, x := range []string{`store\.t`, `binlog_row_metadata`} {

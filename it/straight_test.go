@@ -44,7 +44,7 @@ func straight(t *testing.T, flags []string) {
 	for _, part := range []int64{30, 50, 70} { // per cent, beyond the way that is rather read
 		c.AwaitCount(t, 2*time.Minute, part*rows/100)
 		p.Signal(t, syscall.SIGTERM)
-		if code := p.Wait(t, 30*time.Second); code != 0 {
+		if code := p.Wait(t, time.Minute); code != 0 {
 			t.Fatalf("exit code %d after SIGTERM, want 0", code)
 		}
 		var stored struct{ Event, Row int64 }
