@@ -90,16 +90,17 @@ type assembler struct {
 	read    offset.Offset // transactions without GTID before this position have been read; no file: none
 	ignored bool          // the transaction being read is one that the start already has
 
-	stored   offset.Offset // where the stream was resumed
-	resume   *resume       // not nil until the stored transaction has been found and its first rows skipped
-	resumeIn *resume       // the same of an XA transaction that was being given out
-	cover    *cover        // not nil until Debezium's place in an XA transaction has been found
-	coverMet bool          // it has been
-	skipping bool          // inside that transaction, before the stored row
-	rowSkip  int64
-	recount  bool  // Config.Recount
-	covers   int64 // rows of the event at hand that are given out only to be counted
-	pass     pass  // rows of the open transaction that are left out, when it was found by GTID alone
+	stored    offset.Offset // where the stream was resumed
+	resume    *resume       // not nil until the stored transaction has been found and its first rows skipped
+	resumeIn  *resume       // the same of an XA transaction that was being given out
+	cover     *cover        // not nil until Debezium's place in an XA transaction has been found
+	coverMet  bool          // it has been
+	skipping  bool          // inside that transaction, before the stored row
+	rowSkip   int64
+	recount   bool  // Config.Recount
+	covers    int64 // rows of the event at hand that are given out only to be counted
+	pass      pass  // rows of the open transaction that are left out, when it was found by GTID alone
+	uncounted bool  // of them, and that is still to be told
 
 	payload     payload
 	payloadTime uint32 // of the payload event's header

@@ -116,6 +116,16 @@ func (a *assembler) sentAgain(what, why string) error {
 		"or leave its rest out: "+startElsewhere, what, why), "")
 }
 
+// restSentAgain is sentAgain where the rows of a transaction are counted and one event's cannot be.
+func (a *assembler) restSentAgain(v *version) error {
+	why := "rows of " + v.fullName() + ", which is not captured, cannot be counted, and since the table filters were changed they have to be"
+	if !a.once {
+		a.warn("what follows in the transaction is sent again: " + why)
+		return nil
+	}
+	return a.sentAgain("this transaction", why)
+}
+
 // passOf is how many rows are to be left out of a transaction that is found again by its rows.
 func (a *assembler) passOf(r *resume, what string) (pass, error) {
 	open, done := r.open, r.row

@@ -80,6 +80,37 @@ func TestI5_FoundByGTIDOnAnotherServer(t *testing.T) {
 	}
 }
 
+// TestI5_RowsThatCannotBeCountedElsewhere: where one event's rows cannot be counted, what follows would be sent again.
+func TestI5_RowsThatCannotBeCountedElsewhere(t *testing.T) {
+	one, two := numberedBinlog(), shifted()
+	for _, b := range []*binlogBuilder{one, two} {
+		b.transaction(func() {
+			b.insert("t", 1, 2)
+			b.tableMap(9, "other")
+			b.rows(evWrite, 9, true, 3)
+			if b == two {
+				last := len(b.events) - 1
+				b.events[last][len(b.events[last])-6] = 0 // the bitmap of columns that are there
+			}
+			b.insert("t", 4, 5)
+		})
+	}
+	all := playFrom(t, one, Config{ServerUUID: "one", Filters: "f"}, Start{}, true)
+	from := Start{Offset: &all.offsets[2]}
+	got := playFrom(t, two, Config{ServerUUID: "two", Filters: "f", Once: true}, from, false)
+	wantRows(t, got, all.rows[3:]...)
+	got = playFrom(t, two, Config{ServerUUID: "two", Filters: "changed"}, from, false)
+	wantRows(t, got, all.rows[2:]...)
+	if w := strings.Join(got.warnings, "\n"); !strings.Contains(w, "is sent again: rows of db.other") {
+		t.Errorf("warnings %q", w)
+	}
+	got = playFrom(t, two, Config{ServerUUID: "two", Filters: "changed", Once: true}, from, false)
+	if len(got.rows) > 0 {
+		t.Errorf("rows %q", got.rows)
+	}
+	wantError(t, got.err, "would have to be sent again from its beginning: rows of db.other")
+}
+
 // TestI5_FiltersChangedOnTheSameServer: events are counted there, whatever is captured, so a table that is captured from
 // now on has the rows behind the offset only.
 func TestI5_FiltersChangedOnTheSameServer(t *testing.T) {

@@ -45,6 +45,12 @@ func (a *assembler) rowsEvent(h *header, body []byte) (Event, error) {
 			"start at the BEGIN of its transaction or between transactions", e.table), "")
 	}
 	skip, wanted := a.account(h, v, &e)
+	if a.uncounted {
+		a.uncounted = false
+		if err := a.restSentAgain(v); err != nil {
+			return nil, err
+		}
+	}
 	if !wanted {
 		return nil, nil
 	}

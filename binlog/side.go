@@ -211,7 +211,7 @@ func (a *assembler) account(h *header, v *version, e *rowsEvent) (skip int64, wa
 		}
 		return 0, false
 	case !captured:
-		a.pass.done(n, false)
+		a.passUncaptured(n)
 		a.add(n, false)
 		return 0, false
 	case a.skipping:
@@ -245,5 +245,15 @@ func (p *pass) done(n int64, captured bool) {
 	p.all = max(0, p.all-n)
 	if captured {
 		p.captured = max(0, p.captured-n)
+	}
+}
+
+// passUncaptured takes the rows of a table that is not captured off, n of them, or -1 where they could not be counted.
+func (a *assembler) passUncaptured(n int64) {
+	switch {
+	case n >= 0:
+		a.pass.done(n, false)
+	case a.pass.all > 0:
+		a.pass.all, a.uncounted = 0, true
 	}
 }
