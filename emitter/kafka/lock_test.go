@@ -305,6 +305,17 @@ func TestLockOfAHolderThatCannotJoin(t *testing.T) {
 	})
 }
 
+// claimant is a member that has looked at the group, found nobody, and claims the lock.
+func (r *lockRig) claimant(name string) *lockMember {
+	r.t.Helper()
+	m := r.member(name)
+	if others, err := m.Members(r.t.Context()); err != nil || len(others) > 0 {
+		r.t.Fatal(others, err)
+	}
+	m.Claim()
+	return m
+}
+
 // slowJoins has the brokers take their time over JoinGroup, as they do for the first member of a group.
 func (r *lockRig) slowJoins(d time.Duration) {
 	r.cluster.ControlKey(int16(kmsg.JoinGroup), func(req kmsg.Request) (kmsg.Response, error, bool) {
@@ -322,12 +333,7 @@ func TestLockClaim(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, 1, func(t *testing.T, r *lockRig) {
 				r.slowJoins(delay)
-				a := r.member("a")
-				if others, err := a.Members(t.Context()); err != nil || len(others) != 0 {
-					t.Fatal(others, err)
-				}
-				a.Claim()
-				a.run()
+				a := r.claimant("a").run()
 				if state, _ := a.State(); state != LockClaimed || !a.Held() {
 					t.Fatal(state, a.Held())
 				}
@@ -352,11 +358,7 @@ func TestLockClaimOfAMemberThatIsForgotten(t *testing.T) {
 			resp.ErrorCode = kerr.UnknownMemberID.Code
 			return resp, nil, true
 		})
-		a := r.member("a")
-		if _, err := a.Members(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		a.Claim()
+		a := r.claimant("a")
 		_, changed := a.State()
 		a.run()
 		<-changed
@@ -371,12 +373,7 @@ func TestLockClaimOfAMemberThatIsForgotten(t *testing.T) {
 func TestLockClaimOfASilentProcess(t *testing.T) {
 	inBubble(t, 1, func(t *testing.T, r *lockRig) {
 		r.slowJoins(25 * time.Second)
-		a := r.member("a")
-		if _, err := a.Members(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		a.Claim()
-		a.run()
+		a := r.claimant("a").run()
 		r.passes(20*time.Second, a, a)
 		a.link.hold(true)
 		if took := r.watch(lockSession, []*lockMember{a}, func() bool { return !a.Held() }); took < lockSession*8/10 {
@@ -390,12 +387,7 @@ func TestLockClaimOfASilentProcess(t *testing.T) {
 func TestLockClaimEndsWithLeave(t *testing.T) {
 	inBubble(t, 1, func(t *testing.T, r *lockRig) {
 		r.slowJoins(20 * time.Second)
-		a := r.member("a")
-		if _, err := a.Members(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		a.Claim()
-		a.run()
+		a := r.claimant("a").run()
 		time.Sleep(time.Second)
 		a.leave()
 		if a.Held() {
@@ -434,12 +426,7 @@ func TestLockClaimGivesWay(t *testing.T) {
 func TestLockYield(t *testing.T) {
 	inBubble(t, 1, func(t *testing.T, r *lockRig) {
 		r.slowJoins(3 * time.Second)
-		a := r.member("a")
-		if _, err := a.Members(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		a.Claim()
-		a.run()
+		a := r.claimant("a").run()
 		time.Sleep(time.Second)
 		a.Yield()
 		if a.Held() {
