@@ -122,7 +122,7 @@ type spot struct {
 	start int64 // of the event being handled, in file; of the payload event inside one
 	next  int64 // its end: where the next one is due
 
-	gtid     offset.GTID // of the transaction being read
+	gtid     offset.GTID // of the transaction being read; zero: it has none
 	pending  bool        // gtid is not in the set yet
 	gtidText string      // gtid as text, made when it is first needed
 	micros   int64       // original commit time of the transaction; 0: not known
@@ -136,13 +136,24 @@ func (a *assembler) feed(ctx context.Context, raw []byte, start int64) (Event, e
 	a.settle()
 	a.fromFile = start >= 0
 	var h header
-	if err := h.parse(raw); err != nil {
+	if len(raw) >= headerSize { // not by parse, for what a call costs
+		h.read((*[headerSize]byte)(raw))
+	} else if err := h.parse(raw); err != nil {
 		return nil, a.errorf(err, "")
 	}
 	if !a.place(&h, start) {
 		return nil, a.errorf(fmt.Errorf("the event says that it ends at %d (modulo 4 GiB), before it can begin", h.end), "")
 	}
 	return a.handle(ctx, &h, raw[headerSize:])
+}
+
+// take handles one raw event, as feed does, and returns the first event of it, if it has any.
+func (a *assembler) take(ctx context.Context, raw []byte, start int64) (Event, error) {
+	ev, err := a.feed(ctx, raw, start)
+	if ev == nil && err == nil && a.holds() {
+		ev, err = a.more(ctx)
+	}
+	return ev, err
 }
 
 // holds says that more is to be called.

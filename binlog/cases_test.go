@@ -57,7 +57,7 @@ func TestTaggedGTID(t *testing.T) {
 	b.xid()
 	got := playFrom(t, b, Config{}, Start{}, true)
 	wantRows(t, got, "t 1")
-	if got.infos[0].GTID != testUUID+":mytag:1" || got.infos[0].TsMicros != 1700000001234567 {
+	if got.infos[0].GTID.String() != testUUID+":mytag:1" || got.infos[0].TsMicros != 1700000001234567 {
 		t.Errorf("source %+v", got.infos[0])
 	}
 	if set := got.marks[0].GTIDs.String(); set != testUUID+":1-69:mytag:1" {
@@ -74,7 +74,7 @@ func TestAnonymousGTID(t *testing.T) {
 	got := playFrom(t, b, Config{}, Start{}, true)
 	wantRows(t, got, "t 1", "t 2", "t 3")
 	for i, info := range got.infos {
-		if info.GTID != "" || !got.offsets[i].GTIDs.IsAbsent() || strings.Contains(got.offsets[i].String(), "gtids") {
+		if !info.GTID.IsZero() || !got.offsets[i].GTIDs.IsAbsent() || strings.Contains(got.offsets[i].String(), "gtids") {
 			t.Errorf("%s: gtid %q, offset %s", got.rows[i], info.GTID, got.offsets[i])
 		}
 		wantRows(t, playFrom(t, b, Config{}, Start{Offset: &got.offsets[i]}, true), got.rows[i+1:]...)

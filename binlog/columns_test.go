@@ -98,7 +98,7 @@ func TestCompressedTransactionsAndStatements(t *testing.T) {
 				}
 				return cellText(t, r.Table, 0, cells[0]) + " " + text(cellText(t, r.Table, 1, cells[1]))
 			}
-			gtids[r.Info.GTID]++
+			gtids[r.Info.GTID.String()]++
 			got = append(got, fmt.Sprintf("%s > %s e%d %s", row(r.Before), row(r.After), r.OffsetAfter().Event, text(r.Info.Query)))
 		}); err != nil {
 			t.Fatal(err)

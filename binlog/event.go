@@ -44,13 +44,13 @@ const (
 
 // Info says where an event comes from: what Debezium's source block holds.
 type Info struct {
-	TsMicros int64  // source time in µs since the epoch: original_commit_timestamp with GTIDs, else the header's seconds
-	ServerID int64  // of the event's header
-	GTID     string // "uuid:n" or "uuid:tag:n"; "" without GTIDs
-	File     string // binlog file of the event
-	Pos      int64  // start of the event; of the payload event inside a compressed transaction
-	Thread   int64  // thread id from BEGIN; -1 outside BEGIN … COMMIT
-	Query    string // statement text from ROWS_QUERY; "" for none
+	TsMicros int64       // source time in µs since the epoch: original_commit_timestamp with GTIDs, else the header's seconds
+	ServerID int64       // of the event's header
+	GTID     offset.GTID // zero without GTIDs
+	File     string      // binlog file of the event
+	Pos      int64       // start of the event; of the payload event inside a compressed transaction
+	Thread   int64       // thread id from BEGIN; -1 outside BEGIN … COMMIT
+	Query    string      // statement text from ROWS_QUERY; "" for none
 }
 
 // Rows is a rows event of a captured table. Next steps through its rows; those that a restart has to skip are left out.

@@ -82,8 +82,8 @@ func readAll(r *Reader) (events []readEvent, err error) {
 					image = ev.Before
 				}
 				text := fmt.Sprintf("%s %s %q thread %d row %d", []string{"", "create", "update", "delete"}[ev.Op], ev.Table.Name, image[len(image)-1], ev.Info.Thread, ev.Row)
-				if ev.Info.GTID != "" {
-					text += " gtid " + ev.Info.GTID
+				if !ev.Info.GTID.IsZero() {
+					text += " gtid " + ev.Info.GTID.String()
 				}
 				if ev.Info.Query != "" {
 					text += fmt.Sprintf(" query %q", ev.Info.Query)

@@ -38,7 +38,7 @@ type goldenEvent struct {
 }
 
 func (e *goldenEvent) at(i Info) {
-	e.TsMicros, e.ServerID, e.GTID, e.File, e.Pos, e.Thread = i.TsMicros, i.ServerID, i.GTID, i.File, i.Pos, i.Thread
+	e.TsMicros, e.ServerID, e.GTID, e.File, e.Pos, e.Thread = i.TsMicros, i.ServerID, i.GTID.String(), i.File, i.Pos, i.Thread
 }
 
 // goldenEvents returns the path of a folder's binlog, the line about the start and the events.

@@ -144,7 +144,7 @@ func readRows(t testing.TB, r *Reader) []goldenRow {
 				i := ev.Info
 				rows = append(rows, goldenRow{
 					Op: map[Op]string{Create: "c", Update: "u", Delete: "d"}[ev.Op], Table: ev.Table.Database + "." + ev.Table.Name,
-					TsMicros: i.TsMicros, ServerID: i.ServerID, GTID: i.GTID, File: i.File, Pos: i.Pos, Row: ev.Row, Thread: i.Thread,
+					TsMicros: i.TsMicros, ServerID: i.ServerID, GTID: i.GTID.String(), File: i.File, Pos: i.Pos, Row: ev.Row, Thread: i.Thread,
 					Offset: ev.OffsetAfter().String(),
 				})
 			}

@@ -99,13 +99,17 @@ func (h *header) parse(raw []byte) error {
 	if len(raw) < headerSize {
 		return fmt.Errorf("%d bytes are too few for an event header", len(raw))
 	}
-	h.time = binary.LittleEndian.Uint32(raw)
-	h.typ = raw[4]
-	h.server = binary.LittleEndian.Uint32(raw[5:])
-	h.size = binary.LittleEndian.Uint32(raw[9:])
-	h.end = binary.LittleEndian.Uint32(raw[13:])
-	h.flags = binary.LittleEndian.Uint16(raw[17:])
+	h.read((*[headerSize]byte)(raw))
 	return nil
+}
+
+func (h *header) read(b *[headerSize]byte) {
+	h.time = binary.LittleEndian.Uint32(b[0:])
+	h.typ = b[4]
+	h.server = binary.LittleEndian.Uint32(b[5:])
+	h.size = binary.LittleEndian.Uint32(b[9:])
+	h.end = binary.LittleEndian.Uint32(b[13:])
+	h.flags = binary.LittleEndian.Uint16(b[17:])
 }
 
 // format is what a FORMAT_DESCRIPTION event says about those behind it.
@@ -217,8 +221,8 @@ func parseGTID(b []byte) (gtidEvent, error) {
 	if len(b) < 1+16+7 || b[0] != 2 {
 		return g, nil
 	}
+	immediate := binary.LittleEndian.Uint64(b[16:24]) >> 8 // seven bytes
 	b = b[17:]
-	immediate := fixedInt(b[:7])
 	if immediate&(1<<55) == 0 {
 		g.micros = int64(immediate)
 		return g, nil

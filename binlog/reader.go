@@ -94,9 +94,10 @@ const longWithout = 8192
 // files are never waited for.
 func (r *Reader) BeforeWaiting(f func(ctx context.Context) error) { r.waiting = f }
 
-// there is the next raw event if it is in memory and like nearly all; nil: it has to be asked for, which may be waiting.
+// there is the next raw event if it is in memory and like nearly all, and nothing but the assembler has to do with it; nil: it has
+// to be asked for, which may be waiting.
 func (r *Reader) there() []byte {
-	if r.without++; r.without >= longWithout && r.waiting != nil {
+	if r.without++; r.without >= longWithout && r.waiting != nil || r.apart() {
 		return nil
 	}
 	if live, ok := r.raw.(liveStream); ok { // this way for what it costs: it is asked for each raw event
@@ -104,6 +105,9 @@ func (r *Reader) there() []byte {
 	}
 	return nil
 }
+
+// apart says that the next raw event is to be looked at before the assembler has it: see straight.
+func (r *Reader) apart() bool { return r.asm.skipping || r.jump.arrived }
 
 // due says that it is time to call BeforeWaiting's function.
 func (r *Reader) due() bool {
@@ -128,26 +132,30 @@ func (r *Reader) Read(ctx context.Context) (Event, error) {
 		}
 	}
 	for {
-		raw := r.there()
-		if raw == nil && r.waiting != nil && r.due() {
-			r.without = 0
-			if err := r.waiting(ctx); err != nil {
-				return nil, err
+		ev, err := Event(nil), error(nil)
+		if raw := r.there(); raw != nil {
+			if ev, err = r.asm.take(ctx, raw, -1); err != nil {
+				r.err = err
 			}
+		} else {
+			if r.waiting != nil && r.due() {
+				r.without = 0
+				if err := r.waiting(ctx); err != nil {
+					return nil, err
+				}
+			}
+			ev, err = r.step(ctx)
 		}
-		if ev, err := r.step(ctx, raw); ev != nil || err != nil {
+		if ev != nil || err != nil {
 			return ev, err
 		}
 	}
 }
 
-// step returns the first event of a raw event, if it has any. Nil: the raw event is still to be read.
-func (r *Reader) step(ctx context.Context, raw []byte) (Event, error) {
-	start, err := int64(-1), error(nil)
-	if raw == nil {
-		raw, start, err = r.raw.next(ctx)
-	}
-	if err == nil && (r.asm.skipping || r.jump.arrived) {
+// step asks for the next raw event and returns the first event of it, if it has any.
+func (r *Reader) step(ctx context.Context) (Event, error) {
+	raw, start, err := r.raw.next(ctx)
+	if err == nil && r.apart() {
 		raw, start, err = r.straight(ctx, raw, start)
 	}
 	if err != nil {
@@ -165,10 +173,7 @@ func (r *Reader) step(ctx context.Context, raw []byte) (Event, error) {
 		}
 		return nil, err
 	}
-	ev, err := r.asm.feed(ctx, raw, start)
-	if ev == nil && err == nil && r.asm.holds() {
-		ev, err = r.asm.more(ctx)
-	}
+	ev, err := r.asm.take(ctx, raw, start)
 	if err == nil && (raw[4] == evHeartbeat || raw[4] == evHeartbeatV2) {
 		err = r.idle.heartbeat(ctx, raw, r.asm.file, r.asm.next)
 	}

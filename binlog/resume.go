@@ -60,8 +60,8 @@ func (a *assembler) resumeTransaction() (inside bool, err error) {
 		return true, nil
 	}
 	switch {
-	case r.open.GTID != "" && a.gtids:
-		if a.gtidString() != r.open.GTID {
+	case !r.open.GTID.IsZero() && a.gtids:
+		if a.gtid != r.open.GTID {
 			return false, a.resumeElsewhere()
 		}
 		if r.committedElse(a.micros) {
@@ -69,7 +69,7 @@ func (a *assembler) resumeTransaction() (inside bool, err error) {
 				return false, a.notTheSame(r)
 			}
 			a.resume = nil
-			return false, a.sentAgain("transaction "+r.open.GTID+", which begins at "+at(a.file, a.start)+" here,", a.committedElseText(r))
+			return false, a.sentAgain("transaction "+r.open.GTID.String()+", which begins at "+at(a.file, a.start)+" here,", a.committedElseText(r))
 		}
 	case r.other || !here:
 		return false, a.resumeElsewhere()
@@ -147,11 +147,11 @@ func (a *assembler) resumeElsewhere() error {
 	if r == nil || a.silent() || r.waiting {
 		return nil
 	}
-	if !r.byGTID && (r.open == nil || r.open.GTID == "" || !a.gtids) {
+	if !r.byGTID && (r.open == nil || r.open.GTID.IsZero() || !a.gtids) {
 		return a.errorf(fmt.Errorf("the stored offset says that a transaction begins at %s, which does not: the offset is from another server or another binlog; "+
 			startElsewhere, at(r.file, r.pos)), "")
 	}
-	if r.open != nil && r.open.GTID != "" {
+	if r.open != nil && !r.open.GTID.IsZero() {
 		r.waiting = true
 		a.warn(fmt.Sprintf("the stored offset lies in transaction %s, and other transactions come before it in this binlog; it is still waited for", r.open.GTID))
 		return nil
@@ -169,8 +169,8 @@ func (a *assembler) resumeXA(g *xaGroup) error {
 		return nil
 	}
 	switch here := a.file == r.file && a.groupStart == r.pos; {
-	case r.open.GTID != "" && a.gtids:
-		if r.open.GTID != a.gtidString() {
+	case !r.open.GTID.IsZero() && a.gtids:
+		if r.open.GTID != a.gtid {
 			return nil
 		}
 	case r.other || !here:

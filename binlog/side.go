@@ -92,7 +92,7 @@ func (a *assembler) putWithin(o *offset.Offset, s *openSide, h *header) {
 	a.putOffset(o, h, a.begin)
 	o.Event = a.events
 	open := &s.open
-	open.GTID, open.CommitMicros, open.Thread = a.gtidString(), a.micros, a.thread
+	open.GTID, open.CommitMicros, open.Thread = a.gtid, a.micros, a.thread
 	open.StatementPos, open.StatementEvent = a.openPos, a.openEvent
 	open.EventPos, open.XID = 0, ""
 	if !a.payload.open && isRows(h.typ) {
@@ -126,10 +126,7 @@ func (a *assembler) info(h *header) Info {
 // putInfo writes what info returns, without copies on the way.
 func (a *assembler) putInfo(i *Info, h *header) {
 	i.TsMicros, i.ServerID, i.File, i.Pos, i.Query = a.time(h), int64(h.server), a.file, a.start, a.query
-	i.GTID, i.Thread = "", -1
-	if a.pending {
-		i.GTID = a.gtidString()
-	}
+	i.GTID, i.Thread = a.gtid, -1
 	if a.in {
 		i.Thread = a.thread
 	}

@@ -51,7 +51,7 @@ func (a *assembler) newGroup() error {
 	a.headed = true
 	a.finishGroup()
 	a.tables.forget()
-	a.gtidText, a.micros = "", 0
+	a.gtid, a.gtidText, a.micros = offset.GTID{}, "", 0
 	a.groupStart, a.grouped = a.start, true
 	a.maria.announced = false
 	return nil
@@ -125,6 +125,7 @@ func (a *assembler) sourceCounts(id offset.GTID) bool {
 func (a *assembler) openGroup(h *header) {
 	if !a.grouped {
 		a.groupStart, a.grouped = a.start, true
+		a.gtid, a.gtidText = offset.GTID{}, ""
 		a.reach(h)
 	}
 }

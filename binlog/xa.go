@@ -217,7 +217,7 @@ func (a *assembler) emit(ctx context.Context, h *header, g *xaGroup) error {
 	a.replay = &replay{
 		group: g, h: *h,
 		base: a.offsetAt(h, a.groupStart),
-		open: offset.Open{GTID: a.gtidString(), CommitMicros: a.micros, Thread: -1, XID: g.XID},
+		open: offset.Open{GTID: a.gtid, CommitMicros: a.micros, Thread: -1, XID: g.XID},
 		in:   a.spool.read(g.body),
 	}
 	a.counts, a.pass = counts{}, pass{captured: g.Skip}

@@ -199,7 +199,7 @@ func TestXARollbackAfterPrepareGivesNoRow(t *testing.T) {
 			if pos := got.infos[1].Pos; pos <= third || pos >= third+500 {
 				t.Errorf("the row of x3 stands at %d, its transaction begins at %d", pos, third)
 			}
-			if name == "GTIDs" && got.infos[1].GTID != testUUID+":3" {
+			if name == "GTIDs" && got.infos[1].GTID.String() != testUUID+":3" {
 				t.Errorf("the row of x3 has GTID %s", got.infos[1].GTID)
 			}
 		})
@@ -226,7 +226,7 @@ func TestI4_PreparedTransactionsAreListed(t *testing.T) {
 		fmt.Sprintf("000001:%d [1-2] 2 %+v", before, listed),
 		fmt.Sprintf("000001:%d [1-3] 0 %+v", b.end, []offset.Prepared(nil)),
 	})
-	want := offset.Open{GTID: testUUID + ":3", CommitMicros: 1700000001234567, Thread: -1, Filters: "f", XID: "X'7831',X'',1"}
+	want := offset.Open{GTID: offset.GTID{Source: [16]byte(testSource()), Number: 3}, CommitMicros: 1700000001234567, Thread: -1, Filters: "f", XID: "X'7831',X'',1"}
 	if diff := cmp.Diff(want, *got.offsets[2].Side.Open); diff != "" {
 		t.Error(diff)
 	}

@@ -219,9 +219,9 @@ func (d *dialect) appendBinaryTree(dst []byte, t *schema.Type, v *tree) ([]byte,
 func appendBinaryField(dst []byte, f field, optional bool, n *now) []byte {
 	switch f {
 	case sourceGTID, sourceFile, sourceQuery, sourceDatabase, sourceTable:
-		s := n.text(f)
+		s := n.texts[f]
 		if optional {
-			if s == "" && f.nullable() {
+			if len(s) == 0 && f.nullable() {
 				return append(dst, firstBranch)
 			}
 			dst = append(dst, secondBranch)

@@ -375,7 +375,7 @@ func TestAvroIsJSON(t *testing.T) {
 				Base:       offset.Offset{File: "f", Pos: 4},
 				Incomplete: incomplete,
 			}
-			ev.Info.GTID = rapid.SampledFrom([]string{"", "8469a685-ec27-11f1-a4cd-0242ac110007:43"}).Draw(t, "gtid")
+			ev.Info.GTID = rapid.SampledFrom([]offset.GTID{{}, gtid("8469a685-ec27-11f1-a4cd-0242ac110007:43")}).Draw(t, "gtid")
 			if ev.Op != binlog.Create {
 				ev.Before = image()
 			}

@@ -68,7 +68,7 @@ func benchEvent(tb testing.TB) (*binlog.Rows, []byte) {
 		body = benchImage(body, int64(i))
 	}
 	ev, err := binlog.NewRows(binlog.Info{
-		TsMicros: 1795979007728187, ServerID: 223344, GTID: "8469a685-ec27-11f1-a4cd-0242ac110007:43",
+		TsMicros: 1795979007728187, ServerID: 223344, GTID: gtid("8469a685-ec27-11f1-a4cd-0242ac110007:43"),
 		File: "mysql-bin.000001", Pos: 22658, Thread: 16,
 	}, binlog.Create, benchTable(), offset.Offset{File: "mysql-bin.000001", Pos: 22489, Event: 2}, body)
 	if err != nil {
@@ -104,13 +104,25 @@ func encodeEvent(tb testing.TB, em *Emitter, batch *Batch, ev *binlog.Rows) int 
 	return rows
 }
 
+// gtid is the GTID of a text that has one, the zero value for none.
+func gtid(text string) offset.GTID {
+	if text == "" {
+		return offset.GTID{}
+	}
+	id, err := offset.ParseGTID(text)
+	if err != nil {
+		panic(err)
+	}
+	return id
+}
+
 // benchTransactions are where transactions of one row each come from, one after the other.
 func benchTransactions() []binlog.Info {
 	infos := make([]binlog.Info, 1000)
 	for i := range infos {
 		infos[i] = binlog.Info{
 			TsMicros: 1795979007728187 + int64(i)*1237, ServerID: 223344, Thread: 16,
-			GTID: "8469a685-ec27-11f1-a4cd-0242ac110007:" + strconv.Itoa(4300+i), File: "mysql-bin.000001", Pos: 22658 + int64(i)*517,
+			GTID: gtid("8469a685-ec27-11f1-a4cd-0242ac110007:" + strconv.Itoa(4300+i)), File: "mysql-bin.000001", Pos: 22658 + int64(i)*517,
 		}
 	}
 	return infos

@@ -349,7 +349,7 @@ func TestUnavailable(t *testing.T) {
 
 // TestMariaDB has the names of that connector.
 func TestMariaDB(t *testing.T) {
-	ev := &binlog.Rows{Op: binlog.Create, Table: testTable(0), After: cells(1, 1, "x"), Info: binlog.Info{GTID: "0-1-42", Thread: -1}}
+	ev := &binlog.Rows{Op: binlog.Create, Table: testTable(0), After: cells(1, 1, "x"), Info: binlog.Info{GTID: gtid("0-1-42"), Thread: -1}}
 	got := emit(t, Config{Connector: "mariadb", ExtendedHeaders: true, Value: Converter{Schemas: true}, RunID: "r"}, ev)[0]
 	for _, want := range []string{
 		`{"type":"string","optional":true,"field":"query"}],"optional":false,"name":"io.debezium.connector.mariadb.Source","version":1,"field":"source"}`,

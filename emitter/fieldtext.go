@@ -27,7 +27,7 @@ const (
 	formNumber                  // other digits
 	formText                    // text in JSON of which nothing is escaped
 	formVarint                  // Avro's numbers
-	formBytes                   // Avro's text
+	formBytes                   // text that is written as it is: Avro's, and GTIDs
 )
 
 // newFieldText is the field of a part that has been rendered to text[start:end].
@@ -36,13 +36,16 @@ func newFieldText(p *part, start, end int, n *now) fieldText {
 	usual := 0
 	switch p.field {
 	case sourceGTID, sourceFile, sourceQuery, sourceDatabase, sourceTable:
-		switch s := n.text(p.field); {
-		case s == "" && p.field.nullable():
+		switch s := n.texts[p.field]; {
+		case len(s) == 0 && p.field.nullable():
 			f.form = formNull
 		case p.binary:
 			f.form, f.at, f.size = formBytes, end-len(s), len(s)
 		case f.size == len(s)+2: // what is escaped is longer
 			f.form, f.at, f.size = formText, start+1, len(s)
+			if p.field == sourceGTID { // nothing of any is escaped
+				f.form = formBytes
+			}
 		}
 		return f
 	case sourceThread:
@@ -101,14 +104,14 @@ func replace(fields []fieldText, n *now, seen uint64) bool {
 			same = len(digits) == len(text) && (f.field != sourceThread || n.info.Thread >= 0)
 			copy(text, digits)
 		case formText:
-			s := n.text(f.field)
-			same = len(s) == len(text) && putPlain(text, []byte(s))
+			s := n.texts[f.field]
+			same = len(s) == len(text) && putPlain(text, s)
 		case formBytes:
-			s := n.text(f.field)
+			s := n.texts[f.field]
 			same = len(s) == len(text)
 			copy(text, s)
 		case formNull:
-			same = f.field == sourceThread && n.info.Thread < 0 || f.field != sourceThread && n.text(f.field) == ""
+			same = f.field == sourceThread && n.info.Thread < 0 || f.field != sourceThread && len(n.texts[f.field]) == 0
 		}
 		if !same {
 			return false

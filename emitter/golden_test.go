@@ -160,7 +160,7 @@ func goldenCells(t *testing.T, table *schema.Table, row map[string]any) [][]byte
 func goldenInfo(e goldenEnvelope) binlog.Info {
 	s := &e.Payload.Source
 	return binlog.Info{
-		TsMicros: s.TsUs, ServerID: s.ServerID, GTID: s.GTID, File: s.File, Pos: s.Pos, Thread: s.Thread,
+		TsMicros: s.TsUs, ServerID: s.ServerID, GTID: gtid(s.GTID), File: s.File, Pos: s.Pos, Thread: s.Thread,
 	}
 }
 

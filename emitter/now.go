@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tidemark-cdc/tidemark/binlog"
+	"github.com/tidemark-cdc/tidemark/offset"
 	"github.com/tidemark-cdc/tidemark/schema"
 )
 
@@ -21,6 +22,8 @@ type now struct {
 	last            binlog.Info
 	database, table string
 	named           uint64 // what count was when one of these changed
+	texts           [fields][]byte
+	gtid            offset.GTIDText
 	source, wall    moment
 }
 
@@ -28,10 +31,12 @@ type now struct {
 func (n *now) of(t *schema.Table) {
 	n.count++
 	if t.Database != n.database {
-		n.database, n.changed[sourceDatabase], n.named = t.Database, n.count, n.count
+		n.database, n.named = t.Database, n.count
+		n.setText(sourceDatabase, t.Database)
 	}
 	if t.Name != n.table {
-		n.table, n.changed[sourceTable], n.named = t.Name, n.count, n.count
+		n.table, n.named = t.Name, n.count
+		n.setText(sourceTable, t.Name)
 	}
 }
 
@@ -50,9 +55,11 @@ func (n *now) begin(info *binlog.Info) {
 	}
 	if info.GTID != last.GTID {
 		last.GTID, n.changed[sourceGTID] = info.GTID, c
+		n.texts[sourceGTID] = n.gtid.Of(info.GTID)
 	}
 	if info.File != last.File {
-		last.File, n.changed[sourceFile] = info.File, c
+		last.File = info.File
+		n.setText(sourceFile, info.File)
 	}
 	if info.Pos != last.Pos {
 		last.Pos, n.changed[sourcePos] = info.Pos, c
@@ -61,8 +68,21 @@ func (n *now) begin(info *binlog.Info) {
 		last.Thread, n.changed[sourceThread] = info.Thread, c
 	}
 	if info.Query != last.Query {
-		last.Query, n.changed[sourceQuery] = info.Query, c
+		last.Query = info.Query
+		n.setText(sourceQuery, info.Query)
 	}
+}
+
+// textKept is how much memory the text of a field keeps: a statement may be long.
+const textKept = 64 << 10
+
+// setText gives a field another text.
+func (n *now) setText(f field, text string) {
+	to := n.texts[f][:0]
+	if cap(to) > textKept {
+		to = nil
+	}
+	n.texts[f], n.changed[f] = append(to, text...), n.count
 }
 
 // read goes on to a reading of the clock.
@@ -97,23 +117,6 @@ func (n *now) number(f field) int64 {
 		return n.time.UnixNano()
 	}
 	return 0
-}
-
-// text is a field that is text.
-func (n *now) text(f field) string {
-	switch f {
-	case sourceGTID:
-		return n.info.GTID
-	case sourceFile:
-		return n.info.File
-	case sourceQuery:
-		return n.info.Query
-	case sourceDatabase:
-		return n.database
-	case sourceTable:
-		return n.table
-	}
-	return ""
 }
 
 // setSource makes the digits of the event's time.

@@ -63,7 +63,7 @@ func (p *Poison) Count() uint64 { return p.count.Load() }
 // topic for it, which carries the offset after the row, marked ([Emitter.Mark]), else nothing. It says how many records that are.
 func (p *Poison) Row(b *Batch, rows *binlog.Rows, after offset.Offset, err error) (added int) {
 	o := &LeftOut{Connector: p.Connector, Error: err.Error(), Err: err, Row: int64(rows.Row), stage: "VALUE_CONVERTER"}
-	o.File, o.Pos, o.GTID = rows.Info.File, rows.Info.Pos, rows.Info.GTID
+	o.File, o.Pos, o.GTID = rows.Info.File, rows.Info.Pos, rows.Info.GTID.String()
 	o.Database, o.Table = rows.Table.Database, rows.Table.Name
 	p.tell(o)
 	if p.Topic == "" {

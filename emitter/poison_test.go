@@ -205,7 +205,7 @@ func TestNoTopicOfDeadLettersStopsTheStream(t *testing.T) {
 
 // TestRowThatGivesNoRecordLeavesANote with its place, which carries the offset behind the row.
 func TestRowThatGivesNoRecordLeavesANote(t *testing.T) {
-	rows := &binlog.Rows{Info: binlog.Info{File: "mysql-bin.000002", Pos: 77, GTID: "u:5"}, Table: &schema.Table{Database: "shop", Name: "orders"}, Row: 2, Base: at(70)}
+	rows := &binlog.Rows{Info: binlog.Info{File: "mysql-bin.000002", Pos: 77, GTID: gtid("0-1-5")}, Table: &schema.Table{Database: "shop", Name: "orders"}, Row: 2, Base: at(70)}
 	var left told
 	poison := &Poison{Topic: deadTopic, Connector: "c", ContextHeaders: true, Told: left.add}
 	var b Batch
@@ -214,7 +214,7 @@ func TestRowThatGivesNoRecordLeavesANote(t *testing.T) {
 	}
 	r := b.Records[0]
 	if r.Topic != deadTopic || r.Key != nil || r.Offset.Row != 3 || r.Offset.Pos != 70 ||
-		string(r.Value) != `{"connector":"c","database":"shop","table":"orders","file":"mysql-bin.000002","pos":77,"row":2,"gtid":"u:5","error":"no value"}` {
+		string(r.Value) != `{"connector":"c","database":"shop","table":"orders","file":"mysql-bin.000002","pos":77,"row":2,"gtid":"0-1-5","error":"no value"}` {
 		t.Errorf("%s at %s", r.Value, r.Offset)
 	}
 	if len(r.Headers) != 5 || string(r.Headers[2].Value) != "VALUE_CONVERTER" {

@@ -94,7 +94,7 @@ func TestI3_SchemaChangeInATransaction(t *testing.T) {
 func TestSchemaChangeText(t *testing.T) {
 	text := "x'y"
 	ev := &binlog.SchemaChange{
-		Info: binlog.Info{TsMicros: 1795979007728187, ServerID: 7, GTID: "u:9", File: "f", Pos: 100, Thread: 5},
+		Info: binlog.Info{TsMicros: 1795979007728187, ServerID: 7, GTID: gtid("0-1-9"), File: "f", Pos: 100, Thread: 5},
 		Row:  3,
 		Changes: []schema.SchemaChange{
 			{Database: "", DDL: "SET x=\"1\"", Tables: nil, Topic: true},
@@ -124,7 +124,7 @@ func TestSchemaChangeText(t *testing.T) {
 	var b Batch
 	must(t, em.SchemaChange(&b, ev))
 	const source = `{"source":{"version":"3.6.1.Final","connector":"mariadb","name":"p","ts_ms":1795979007728,"snapshot":null,"db":"%[1]s",` +
-		`"sequence":null,"ts_us":1795979007728000,"ts_ns":1795979007728000000,"table":%[2]s,"server_id":7,"gtid":"u:9","file":"f","pos":100,` +
+		`"sequence":null,"ts_us":1795979007728000,"ts_ns":1795979007728000000,"table":%[2]s,"server_id":7,"gtid":"0-1-9","file":"f","pos":100,` +
 		`"row":3,"thread":5,"query":null},"ts_ms":42,"databaseName":"%[1]s","schemaName":null,"ddl":"%[3]s","tableChanges":[%[4]s]}`
 	const columns = `{"name":"é","jdbcType":1,"nativeType":null,"typeName":"ENUM","typeExpression":"enum expr","charsetName":"gbk","length":1,` +
 		`"scale":2,"position":1,"optional":true,"autoIncremented":true,"generated":true,"comment":"d","defaultValueExpression":"x'y",` +

@@ -75,11 +75,11 @@ func (s *segment) render(n *now) {
 func appendField(dst []byte, f field, n *now) []byte {
 	switch f {
 	case sourceGTID, sourceFile, sourceQuery, sourceDatabase, sourceTable:
-		s := n.text(f)
-		if s == "" && f.nullable() {
+		s := n.texts[f]
+		if len(s) == 0 && f.nullable() {
 			return append(dst, jsonNull...)
 		}
-		return appendQuoted(dst, []byte(s))
+		return appendQuoted(dst, s)
 	case sourceThread:
 		if n.info.Thread < 0 {
 			return append(dst, jsonNull...)

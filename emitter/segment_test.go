@@ -44,7 +44,7 @@ func TestEventFields(t *testing.T) {
 				case 4:
 					info.Thread = number(-2, 8, 16, 16)
 				case 5:
-					info.GTID = pick("", "8469a685-ec27-11f1-a4cd-0242ac110007:43", "8469a685-ec27-11f1-a4cd-0242ac110007:44", "0-1-7", "0-1-8", "0-1-17")
+					info.GTID = gtid(pick("", "8469a685-ec27-11f1-a4cd-0242ac110007:43", "8469a685-ec27-11f1-a4cd-0242ac110007:44", "0-1-7", "0-1-8", "0-1-17"))
 				case 6:
 					info.File = pick("mysql-bin.000001", "mysql-bin.000002", "bin.1", `b"n.1`, "bîn", "\xff\xfe\xfd", "")
 				case 7:
@@ -110,5 +110,19 @@ func TestPutPlain(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The text of a long statement is not kept once another follows.
+func TestLongTextIsGivenBack(t *testing.T) {
+	var n now
+	for _, length := range []int{10, 4 * textKept, 10} {
+		query := strings.Repeat("x", length)
+		if n.begin(&binlog.Info{Query: query}); string(n.texts[sourceQuery]) != query {
+			t.Fatalf("the text of %d bytes has %d", length, len(n.texts[sourceQuery]))
+		}
+	}
+	if kept := cap(n.texts[sourceQuery]); kept > textKept {
+		t.Errorf("%d bytes are kept", kept)
 	}
 }

@@ -86,7 +86,7 @@ func (g *sideGolden) payload(t *testing.T) sidePayload {
 // info is that of a record whose value has a source block.
 func (p *sidePayload) info() binlog.Info {
 	s := &p.Source
-	info := binlog.Info{TsMicros: s.TsUs, ServerID: s.ServerID, GTID: s.GTID, File: s.File, Pos: s.Pos, Thread: -1}
+	info := binlog.Info{TsMicros: s.TsUs, ServerID: s.ServerID, GTID: gtid(s.GTID), File: s.File, Pos: s.Pos, Thread: -1}
 	if s.Thread != nil {
 		info.Thread = *s.Thread
 	}

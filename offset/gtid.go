@@ -17,7 +17,7 @@ const maxTag = 32
 
 // GTID names one transaction: the server that first committed it, an optional tag (MySQL 8.3 and later) and a number
 // from 1 to [MaxGTIDNumber]. On MariaDB it is a domain, the server and a sequence number, with Source and Tag empty. It
-// is comparable with ==; Tag is lower case.
+// is comparable with ==; Tag is lower case. The zero value names none.
 type GTID struct {
 	Source [16]byte
 	Tag    string
@@ -47,10 +47,16 @@ func ParseGTID(text string) (GTID, error) {
 	return GTID{Source: s.id, Tag: s.tag, Number: s.intervals[0].first}, nil
 }
 
-// Append appends the server's text of g to dst.
+// IsZero reports whether g names no transaction.
+func (g GTID) IsZero() bool { return g.Number == 0 && !g.MariaDB }
+
+// Append appends the server's text of g to dst; nothing of the zero value.
 func (g GTID) Append(dst []byte) []byte {
 	if g.MariaDB {
 		return appendMariaGTID(dst, g)
+	}
+	if g.IsZero() {
+		return dst
 	}
 	dst = appendUUID(dst, g.Source)
 	dst = append(dst, ':')
@@ -61,7 +67,7 @@ func (g GTID) Append(dst []byte) []byte {
 	return strconv.AppendInt(dst, g.Number, 10)
 }
 
-// String is the server's text of g.
+// String is the server's text of g; "" of the zero value.
 func (g GTID) String() string { return string(g.Append(nil)) }
 
 // Origin is the text that gtid.source.includes and gtid.source.excludes are matched with: the UUID, on MariaDB

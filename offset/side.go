@@ -16,7 +16,7 @@ type Side struct {
 // Open is the transaction that an offset lies in, as it was before the rows event at hand. The rows of that event that
 // are done are [Offset.Row], or [Offset.Done] when XID is set.
 type Open struct {
-	GTID         string // "" without GTIDs
+	GTID         GTID   // zero without GTIDs
 	CommitMicros int64  // original_commit_timestamp, µs since the epoch; 0: not known
 	Thread       int64  // -1: not known
 	Rows         int64  // rows since BEGIN, over all tables; -1: they could not be counted

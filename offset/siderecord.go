@@ -161,7 +161,7 @@ func (r *sideRecord) append(dst []byte) []byte {
 		number("transaction_rows", open.Rows, -1)
 		number("transaction_captured_rows", open.Captured, 0)
 		text("table_filters", open.Filters)
-		text("transaction_gtid", open.GTID)
+		text("transaction_gtid", open.GTID.String())
 		number("transaction_commit_us", open.CommitMicros, 0)
 		number("transaction_thread", open.Thread, -1)
 		number("statement_pos", open.StatementPos, 0)
@@ -275,7 +275,11 @@ func parseSide(text []byte) (*sideRecord, error) {
 	if err != nil {
 		return fail(fmt.Errorf(`its "xa": %w`, err))
 	}
-	offset.Side = &Side{Server: j.Server, Open: j.open(), XA: now, FileTime: j.FileTime}
+	open, err := j.open()
+	if err != nil {
+		return fail(err)
+	}
+	offset.Side = &Side{Server: j.Server, Open: open, XA: now, FileTime: j.FileTime}
 	offset.Done = j.Done
 	if !before.IsZero() && (j.ServerBefore != "" || len(earlier) > 0) {
 		before.Side = &Side{Server: j.ServerBefore, XA: earlier}
@@ -303,13 +307,20 @@ func notSide(err error) error {
 	return notJSON(err)
 }
 
-func (j *sideJSON) open() *Open {
+func (j *sideJSON) open() (*Open, error) {
+	var id GTID
+	if j.GTID != "" {
+		var err error
+		if id, err = ParseGTID(j.GTID); err != nil {
+			return nil, fmt.Errorf(`its "transaction_gtid": %w`, err)
+		}
+	}
 	o := &Open{
-		GTID: j.GTID, CommitMicros: j.CommitMicros, Thread: -1, Rows: -1, Captured: j.Captured, Filters: j.Filters,
+		GTID: id, CommitMicros: j.CommitMicros, Thread: -1, Rows: -1, Captured: j.Captured, Filters: j.Filters,
 		StatementPos: j.Pos, StatementEvent: j.Event, EventPos: j.EventPos, XID: j.XID,
 	}
 	if j.Rows == nil && *o == (Open{Thread: -1, Rows: -1}) {
-		return nil
+		return nil, nil
 	}
 	if j.Rows != nil {
 		o.Rows = *j.Rows
@@ -317,7 +328,7 @@ func (j *sideJSON) open() *Open {
 	if j.Thread != nil {
 		o.Thread = *j.Thread
 	}
-	return o
+	return o, nil
 }
 
 // parseXA reads the list: those of the first copy and those of the second.

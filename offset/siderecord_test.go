@@ -17,6 +17,15 @@ func prepared(n int) Prepared {
 	return Prepared{XID: "X'" + string(rune('a'+n)) + "',X'',1", Server: uuidA, File: "mysql-bin.000001", Pos: int64(100 * n), GTID: uuidA + ":" + string(rune('0'+n))}
 }
 
+// gtid is the GTID of a text that has one.
+func gtid(text string) GTID {
+	id, err := ParseGTID(text)
+	if err != nil {
+		panic(err)
+	}
+	return id
+}
+
 // inside is an offset in the middle of a transaction.
 func inside(pos int) Offset {
 	o := at(pos)
@@ -24,7 +33,7 @@ func inside(pos int) Offset {
 	o.Side = &Side{
 		Server: uuidA,
 		Open: &Open{
-			GTID: uuidA + ":24", CommitMicros: 1730000000123456, Thread: 11, Rows: 1000, Captured: 900, Filters: "f00d",
+			GTID: gtid(uuidA + ":24"), CommitMicros: 1730000000123456, Thread: 11, Rows: 1000, Captured: 900, Filters: "f00d",
 			StatementPos: int64(pos) + 10, StatementEvent: 2,
 		},
 		XA: []Prepared{prepared(1), prepared(2)},
@@ -108,6 +117,10 @@ func TestSideRecordBytes(t *testing.T) {
 // fill sets every field of v to something, each another.
 func fill(v reflect.Value, n *int64) {
 	*n++
+	if id, ok := v.Addr().Interface().(*GTID); ok { // which is text there
+		*id = GTID{Source: [16]byte{byte(*n)}, Tag: "tag", Number: *n << 33}
+		return
+	}
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString("é\"" + string(rune('a'+*n)))
@@ -236,7 +249,7 @@ func TestI5_RowsOfAnXATransactionAreCounted(t *testing.T) {
 // Rows that could not be counted cost the counts, not what else is known of the open transaction.
 func TestI5_UncountedRowsKeepTheTransaction(t *testing.T) {
 	for _, open := range []Open{
-		{Rows: -1, Captured: 5, Filters: "f00d", GTID: uuidA + ":24", Thread: 11},
+		{Rows: -1, Captured: 5, Filters: "f00d", GTID: gtid(uuidA + ":24"), Thread: 11},
 		{Rows: -1, Captured: 5, Thread: -1, XID: prepared(1).XID},
 		{Rows: -1, Captured: -1, Thread: 0},
 		{Rows: 7, Captured: -1, Thread: 11},
@@ -309,6 +322,7 @@ func TestReadSide(t *testing.T) {
 		"a list":           {record: `[` + copied + `]`, wantErr: "it is not JSON"},
 		"wrong kind":       {record: `{` + copied + `,"transaction_rows":"5"}`, wantErr: `member "transaction_rows" is a string`},
 		"negative":         {record: `{` + copied + `,"transaction_rows":-5}`, wantErr: "negative"},
+		"no GTID":          {record: `{` + copied + `,"transaction_gtid":"u:7"}`, wantErr: `its "transaction_gtid": GTID "u:7"`},
 		"negative too":     {record: `{` + copied + `,"event_pos":-5}`, wantErr: "negative"},
 		"older": {record: `{` + copied + `,"transaction_rows":5,"statement_pos":40,"statement_event":2}`, ours: true, want: &Side{
 			Open: &Open{Thread: -1, Rows: 5, StatementPos: 40, StatementEvent: 2},

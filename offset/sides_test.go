@@ -6,7 +6,7 @@ import (
 )
 
 func openAt(n int64) *Side {
-	return &Side{Server: "s", Open: &Open{GTID: "u:7", Rows: n, XID: "x"}, XA: []Prepared{{XID: "y"}}}
+	return &Side{Server: "s", Open: &Open{GTID: GTID{Tag: "u", Number: 7}, Rows: n, XID: "x"}, XA: []Prepared{{XID: "y"}}}
 }
 
 // TestSides keep what they hold where it is until Reset, and are the same memory behind it.

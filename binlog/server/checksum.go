@@ -20,14 +20,24 @@ var sumBefore = func() (before [sumBlock + 1]uint32) {
 		}
 		panic("the table has all bytes")
 	}
-	const begin = 0xffff_ffff
-	state := uint32(begin)
+	state := uint32(sumBegin)
 	for i := range before[1:] {
 		state = undo(state)
-		before[i+1] = begin ^ state
+		before[i+1] = sumBegin ^ state
 	}
 	return before
 }()
+
+const (
+	// sumResidue is the checksum of any bytes and their own checksum behind them.
+	sumResidue = 0x2144df1c
+	// sumBegin is what a CRC32 begins with, before any byte.
+	sumBegin = 0xffff_ffff
+)
+
+// sumLink are four bytes, little-endian. Behind bytes and their checksum they, and the zero that every event's packet has in
+// front of it, bring the sum back to its beginning. So one sum of several events is right if each is.
+var sumLink = sumResidue ^ sumBefore[packetHeader+1]
 
 // sumOf is the CRC32 of what b has from at on. It may write over the sumBlock bytes in front of it.
 func sumOf(b []byte, at int) uint32 {

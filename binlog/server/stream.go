@@ -21,7 +21,7 @@ const (
 	bufferSize = 128 << 10
 	// bufferKeep is the size from which on a buffer that one big event needed is given back.
 	bufferKeep = 1 << 20
-	// keepFor is how many small events have to follow a big one before its buffer is given back.
+	// keepFor is how many small events, or runs of them, have to follow a big one before its buffer is given back.
 	keepFor = 32
 	// maxEvent is the most that a server's max_allowed_packet, and so an event, can be, with its headers.
 	maxEvent = 1<<30 + 1<<20
@@ -56,8 +56,10 @@ type Stream struct {
 
 	buf   []byte // buf[r:w] is read and not yet used
 	r, w  int
-	used  int // bytes at r that the last returned event takes
-	small int // events since one that needed a big buffer
+	used  int  // bytes at r that the last returned event takes
+	small int  // runs, and events alone, since one that needed a big buffer
+	run   int  // up to where events are checked that have not been returned; 0: none are
+	alone bool // one of the next events is wrong, so each is checked alone
 
 	sequence byte // of the next packet
 	checksum bool // events end with a CRC32
@@ -114,10 +116,10 @@ func (s *Stream) Next(ctx context.Context) ([]byte, error) {
 		return nil, s.err
 	}
 	s.release()
-	event, err := s.usual()
-	if event == nil && err == nil {
-		event, err = s.next(ctx)
+	if s.usual() {
+		return s.checked(0), nil
 	}
+	event, err := s.next(ctx)
 	if err != nil {
 		if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
 			return nil, err
@@ -132,71 +134,25 @@ func (s *Stream) Next(ctx context.Context) ([]byte, error) {
 // There is the next event without its checksum, if it has come as a whole and is like nearly all; nil: Next has it. The slice is
 // valid until the next call, too.
 func (s *Stream) There() []byte {
-	if s.err != nil {
-		return nil
-	}
 	s.release()
-	event, err := s.usual()
-	if err != nil {
-		s.err = err // for Next
-		s.Close()
-	}
-	if event == nil {
+	if !s.usual() {
 		return nil
 	}
-	return event[:len(event)-s.lastCRC]
+	return s.checked(s.lastCRC)
 }
 
 // Ready says whether the next event has come as a whole, so that Next does not wait for the network. It may say no of one that
 // takes several packets.
 func (s *Stream) Ready() bool {
 	at := s.r + s.used
+	if at < s.run {
+		return true
+	}
 	if s.w-at < packetHeader {
 		return false
 	}
 	n := int(binary.LittleEndian.Uint32(s.buf[at:]) & maxPacket)
 	return n < maxPacket && s.w-at >= packetHeader+n
-}
-
-// ofStream are the types of events that say something of the stream itself.
-const ofStream = 1<<typeRotate | 1<<typeFormatDescription | 1<<typeHeartbeat | 1<<typeHeartbeatV2
-
-// usual is the next event if it is like nearly all: read already, alone in one packet, and nothing that the stream itself has
-// to look into. Nil: it is next's, which also finds out what is wrong. Here are done at once the steps that next does one by
-// one, since they would be a large part of what a small event costs.
-func (s *Stream) usual() ([]byte, error) {
-	crc := 0
-	if s.checksum {
-		crc = crcLen
-	}
-	b := s.buf[s.r:s.w]
-	if len(b) < packetHeader+1+eventHeader+crcLen {
-		return nil, nil
-	}
-	head := binary.LittleEndian.Uint32(b)
-	n := int(head & maxPacket)
-	end := packetHeader + n
-	if byte(head>>24) != s.sequence || end > len(b) || end > bufferSize || n < 1+eventHeader+crc ||
-		b[packetHeader] != mysql.OK_HEADER || int(binary.LittleEndian.Uint32(b[packetHeader+1+9:])) != n-1 {
-		return nil, nil
-	}
-	event := b[packetHeader+1 : end]
-	kind := event[4]
-	if uint64(ofStream)>>kind&1 != 0 || event[17]&flagArtificial != 0 {
-		return nil, nil
-	}
-	if crc > 0 {
-		at := s.r + packetHeader + 1 // what lies in front of it, the packet's header included, is not needed any more
-		if sumOf(s.buf[:s.r+end-crcLen], at) != binary.LittleEndian.Uint32(event[len(event)-crcLen:]) {
-			return nil, s.wrongSum(kind)
-		}
-	}
-	s.sequence++
-	s.used, s.lastCRC = end, crc
-	if end := binary.LittleEndian.Uint32(event[13:]); end != 0 {
-		s.pos = int64(end)
-	}
-	return event, nil
 }
 
 func (s *Stream) wrongSum(kind byte) error {
@@ -332,10 +288,16 @@ func (s *Stream) packet(ctx context.Context) ([]byte, error) {
 	return packets[packetHeader:length], nil
 }
 
-// release forgets the event returned last, and the buffer of a big one when it is not needed any more.
+// release forgets the event returned last.
 func (s *Stream) release() {
 	s.r += s.used
 	s.used = 0
+}
+
+// giveBack uses the front of the buffer again, and gives back that of a big event when it is not needed any more. No events are
+// checked that have not been returned.
+func (s *Stream) giveBack() {
+	s.run = 0
 	if s.r == s.w {
 		s.r, s.w = 0, 0
 	}

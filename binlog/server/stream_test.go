@@ -427,7 +427,7 @@ func TestStreamClose(t *testing.T) {
 // The memory that one big event took is given back.
 func TestStreamGivesBack(t *testing.T) {
 	payloads := [][]byte{ok(rawEvent(30, 0, 1, make([]byte, 20<<20), true))}
-	for range keepFor + 1 {
+	for range (keepFor + 1) * mostChecked / eventHeader {
 		payloads = append(payloads, ok(rawEvent(16, 0, 1, make([]byte, 8), true)))
 	}
 	s := feed(packets(payloads...), 1<<30, true)

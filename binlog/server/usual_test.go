@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -67,9 +68,10 @@ func TestUsualEvents(t *testing.T) {
 		for i := 0; ; i++ {
 			got, err := short.Next(t.Context())
 			long.release()
+			long.giveBack()
 			want, fault := long.next(t.Context())
 			state := func(s *Stream) string {
-				return fmt.Sprint(s.ChecksumLen(), s.where(), s.sequence, s.checksum, s.r, s.used, s.small)
+				return fmt.Sprint(s.ChecksumLen(), s.where(), s.checksum, s.used)
 			}
 			if fmt.Sprint(err) != fmt.Sprint(fault) || !bytes.Equal(got, want) || err == nil && state(short) != state(long) {
 				t.Fatalf("seed %d, event %d:\n got % x, %v, %s\nwant % x, %v, %s", seed, i, got, err, state(short), want, fault, state(long))
@@ -82,5 +84,71 @@ func TestUsualEvents(t *testing.T) {
 	}
 	if events < 10_000 {
 		t.Errorf("%d events only", events)
+	}
+}
+
+// TestCheckedTogether: events that have been read are checked together, up to a bound, with checksums and without; a longer one
+// alone. They are given out as they came.
+func TestCheckedTogether(t *testing.T) {
+	for _, checksum := range []bool{true, false} {
+		var events, payloads [][]byte
+		for i := range 300 {
+			event := rawEvent(30, 0, uint32(300+i), bytes.Repeat([]byte{byte(i)}, i*i%257+i/298*(2*mostChecked)), checksum)
+			events, payloads = append(events, event), append(payloads, ok(event))
+		}
+		s := feed(packets(payloads...), 1<<20, checksum)
+		runs, end := 0, 0
+		for i, want := range events {
+			got, err := s.Next(t.Context())
+			if err != nil || !bytes.Equal(got, want) {
+				t.Fatalf("event %d: % x, %v, want % x", i, got, err, want)
+			}
+			if s.r < end || s.run == 0 {
+				continue
+			}
+			runs++
+			if end = s.run; end-s.r > mostChecked && end != s.r+s.used {
+				t.Errorf("%d bytes are checked together", end-s.r)
+			}
+		}
+		if size := len(packets(payloads...)) - 4*mostChecked; runs < size/mostChecked || runs > size/mostChecked+6 {
+			t.Errorf("checksum %v: %d bytes in %d runs", checksum, size, runs)
+		}
+	}
+}
+
+// TestI6_DamageInARun: wherever one of several events is damaged, those before it come as they are, and it is named.
+func TestI6_DamageInARun(t *testing.T) {
+	var events [][]byte
+	for i := range 20 {
+		events = append(events, rawEvent(byte(50+i), 0, uint32(300+i), bytes.Repeat([]byte{byte(i)}, 7*i), true))
+	}
+	for damaged := range events {
+		for at := range len(events[damaged]) {
+			if at >= 9 && at < 13 { // its length, which is compared with the packet's
+				continue
+			}
+			var payloads [][]byte
+			for i, event := range events {
+				if i == damaged {
+					event = bytes.Clone(event)
+					event[at] ^= 1 << (at % 8)
+				}
+				payloads = append(payloads, ok(event))
+			}
+			s := feed(packets(payloads...), 1<<20, true)
+			for i := range damaged {
+				if got, err := s.Next(t.Context()); err != nil || !bytes.Equal(got, events[i]) {
+					t.Fatalf("event %d before the damaged one, %d: % x, %v", i, damaged, got, err)
+				}
+			}
+			kind := events[damaged][4]
+			if at == 4 {
+				kind ^= 1 << 4
+			}
+			if _, err := s.Next(t.Context()); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("an event of type %d whose checksum is wrong", kind)) {
+				t.Fatalf("event %d, byte %d: %v", damaged, at, err)
+			}
+		}
 	}
 }

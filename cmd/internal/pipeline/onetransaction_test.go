@@ -51,6 +51,10 @@ func TestI11_WhatBelongsTogetherIsOneTransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	const uuid = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+	second, err := offset.ParseGTID(uuid + ":2")
+	if err != nil {
+		t.Fatal(err)
+	}
 	offsetAt := func(pos int64, gtids string, open bool) offset.Offset {
 		o := at(pos)
 		if o.GTIDs, err = offset.ParseGTIDSet(uuid + ":" + gtids); err != nil {
@@ -58,7 +62,7 @@ func TestI11_WhatBelongsTogetherIsOneTransaction(t *testing.T) {
 		}
 		o.Side = &offset.Side{Server: uuid}
 		if open {
-			o.Side = &offset.Side{Server: uuid, Open: &offset.Open{GTID: uuid + ":2", Thread: -1, Rows: -1}}
+			o.Side = &offset.Side{Server: uuid, Open: &offset.Open{GTID: second, Thread: -1, Rows: -1}}
 		}
 		return o
 	}

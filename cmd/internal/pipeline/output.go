@@ -59,7 +59,7 @@ func (o *Output) Event(ctx context.Context, event binlog.Event) error {
 				return err
 			}
 		}
-		return o.boundary(ctx, event.Offset)
+		return o.boundary(ctx, &event.Offset)
 	case *binlog.SchemaChange:
 		if o.SchemaChange != nil {
 			if err := o.Delivery.Deliver(ctx); err != nil { // what comes before does not wait for it
@@ -72,12 +72,12 @@ func (o *Output) Event(ctx context.Context, event binlog.Event) error {
 		if err := o.records(ctx, event); err != nil {
 			return err
 		}
-		return o.boundary(ctx, event.Offset)
+		return o.boundary(ctx, &event.Offset)
 	case *binlog.Truncate:
 		if err := o.records(ctx, event); err != nil {
 			return err
 		}
-		return o.boundary(ctx, event.Offset)
+		return o.boundary(ctx, &event.Offset)
 	}
 	return fmt.Errorf("the source returned a %T, which the pipeline does not know: this is a fault in tidemark", event)
 }
@@ -103,7 +103,7 @@ func (o *Output) rows(ctx context.Context, event *binlog.Rows) error {
 	}
 	if silent {
 		if after := event.OffsetAfter(); countsRows(after) {
-			return o.boundary(ctx, after)
+			return o.boundary(ctx, &after)
 		}
 	}
 	if err := o.deliver(ctx); err != nil || covered || !o.heartbeatDue() {
@@ -213,8 +213,8 @@ type unwritable struct{ error }
 func (u *unwritable) Unwrap() error { return u.error }
 
 // boundary announces that an offset holds once everything before it is acknowledged.
-func (o *Output) boundary(ctx context.Context, after offset.Offset) error {
-	after = o.Emitter.Mark(after)
+func (o *Output) boundary(ctx context.Context, at *offset.Offset) error {
+	after := o.Emitter.Mark(*at)
 	if err := o.Delivery.Boundary(ctx, after); err != nil {
 		return err
 	}
