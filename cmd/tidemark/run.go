@@ -220,6 +220,7 @@ func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, st
 		return err
 	}
 	defer s.close()
+	s.may = may
 	topic, _ := store.(*kafka.TopicStore)
 	if c.OffsetsTopic != "" {
 		own, err := openOwnStore(ctx, c, w, store, log)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tidemark-cdc/tidemark/binlog"
 	"github.com/tidemark-cdc/tidemark/binlog/server"
@@ -23,6 +24,7 @@ type schemas struct {
 	store   schema.Store // nil: nothing is kept
 	history history      // nil: none is configured
 	emitter *emitter.Emitter
+	may     func() bool // whether this process may still store; nil: it may
 	log     *zap.Logger
 
 	registries *registries
@@ -108,8 +110,13 @@ func (s *schemas) open(ctx context.Context, from binlog.Start) (binlog.Source, e
 }
 
 func (s *schemas) openAt(ctx context.Context, srv server.Config, from binlog.Start) (binlog.Source, error) {
+	var fenced errgroup.Group // meanwhile
+	fenced.Go(func() error { return s.fence(ctx) })
 	conn, err := server.Connect(ctx, srv)
-	if err != nil {
+	if err = errors.Join(err, fenced.Wait()); err != nil {
+		if conn != nil {
+			conn.Close()
+		}
 		return nil, err
 	}
 	defer conn.Close()
@@ -155,6 +162,19 @@ func (s *schemas) openAt(ctx context.Context, srv server.Config, from binlog.Sta
 		return nil, err
 	}
 	return reader, nil
+}
+
+// fence keeps other processes of this connector, which were suspended or cut off, from storing what they knew of its tables when they
+// go on.
+func (s *schemas) fence(ctx context.Context) error {
+	topic, ok := s.store.(*kafka.SchemaTopic)
+	switch {
+	case !ok || s.c.TransactionalID == "":
+		return nil
+	case s.may != nil && !s.may(): // it would be taken from who runs now
+		return emitter.ErrStale
+	}
+	return topic.Fence(ctx, s.c.Name, s.c.Prefix, s.c.TransactionalID+"-schemas")
 }
 
 // define fills in what is known of the tables at from: by the schema history, which wins, by the store, or by what the

@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -25,6 +28,13 @@ import (
 type SchemaTopic struct {
 	*compacted
 	cfg ClientConfig
+
+	mu      sync.Mutex
+	owners  map[offset.Key]*owned
+	writers map[*transactional]struct{} // to be ended with the store
+	closed  bool
+
+	fenceWait time.Duration // fenceWait, but in tests
 }
 
 var _ schema.Store = (*SchemaTopic)(nil)
@@ -46,7 +56,9 @@ func OpenSchemaTopic(ctx context.Context, cfg TopicStoreConfig) (*SchemaTopic, e
 	if err != nil {
 		return nil, err
 	}
-	return &SchemaTopic{compacted: c, cfg: cfg.ClientConfig}, nil
+	return &SchemaTopic{
+		compacted: c, cfg: cfg.ClientConfig, owners: make(map[offset.Key]*owned), writers: make(map[*transactional]struct{}), fenceWait: fenceWait,
+	}, nil
 }
 
 // Load implements [schema.Store]: it reads the topic to its end. It waits while the cluster cannot be reached.
@@ -88,31 +100,56 @@ func (s *SchemaTopic) Load(ctx context.Context, connector, prefix string) ([]sch
 }
 
 // Save implements [schema.Store]: it returns when all in-sync replicas have all the tables. A table without versions is
-// forgotten: its record is deleted. After an error some of them may be written.
+// forgotten: its record is deleted. After an error some of them may be written; after [SchemaTopic.Fence] all or none are.
 func (s *SchemaTopic) Save(ctx context.Context, connector, prefix string, tables []schema.StoredTable) error {
 	owner := offset.Key{Connector: connector, Server: prefix}
-	writes := make([]*sent, len(tables))
+	o, giveBack, err := s.take(ctx, owner)
+	if err != nil {
+		return fmt.Errorf("schema topic %s: %w", s.topic, err)
+	}
+	defer giveBack()
+	entries := make([]Entry, len(tables))
 	for i, t := range tables {
-		record := &kgo.Record{Key: tableKey(nil, owner, t.Database, t.Table)}
+		entries[i] = Entry{Key: tableKey(nil, owner, t.Database, t.Table), Partition: -1}
 		if len(t.Versions) > 0 {
-			record.Value = t.Append(nil)
+			entries[i].Value = t.Append(nil)
 		}
-		writes[i] = s.produce(ctx, record, nil)
+	}
+	if o.writer != nil && len(entries) > 0 {
+		if err := s.saveFenced(ctx, o.writer, entries); err != nil {
+			return fmt.Errorf("storing the definition of %q.%q and perhaps others in topic %s: %w%s", tables[0].Database, tables[0].Table, s.topic, err, sizeHint(err))
+		}
+		return nil
+	}
+	writes := make([]*sent, len(tables))
+	for i, e := range entries {
+		writes[i] = s.produce(ctx, &kgo.Record{Key: e.Key, Value: e.Value}, nil)
 	}
 	for i, w := range writes {
 		if err := w.wait(ctx); err != nil {
-			hint := ""
-			if errors.Is(err, kerr.MessageTooLarge) {
-				hint = "; raise max.message.bytes of the topic"
-			}
-			return fmt.Errorf("storing the definition of %q.%q: %w%s", tables[i].Database, tables[i].Table, err, hint)
+			return fmt.Errorf("storing the definition of %q.%q: %w%s", tables[i].Database, tables[i].Table, err, sizeHint(err))
 		}
 	}
 	return nil
 }
 
+// sizeHint is what helps against an error that is about a record's size.
+func sizeHint(err error) string {
+	if errors.Is(err, kerr.MessageTooLarge) {
+		return "; raise max.message.bytes of the topic"
+	}
+	return ""
+}
+
 // Close implements [schema.Store]: it ends the connections. A Save under way fails.
 func (s *SchemaTopic) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	writers := slices.Collect(maps.Keys(s.writers))
+	s.mu.Unlock()
+	for _, w := range writers {
+		s.end(w)
+	}
 	s.close()
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -26,19 +25,12 @@ const (
 	fenceWaitAgain = time.Second
 )
 
-// fence is a producer whose transactional id says who may store the offset under a key. It belongs to who has the key's token,
-// but for what mu guards.
+// fence is the writer of the offset under a key. It belongs to who has the key's token.
 type fence struct {
-	store    *TopicStore
-	id       string
-	producer *producer.Producer
-	topic    *producer.Topic
-	last     *Prepared // what was stored last since the offset was loaded …
-	tried    *Prepared // … and what may have been stored after it
-
-	mu   sync.Mutex
-	err  error // what ended the producer
-	wait *sent // is under way
+	*transactional
+	store *TopicStore
+	last  *Prepared // what was stored last since the offset was loaded …
+	tried *Prepared // … and what may have been stored after it
 }
 
 // Fence takes a transactional id for a key: from now on [TopicStore.Save] stores offset and side record under it in one
@@ -70,7 +62,7 @@ func (s *TopicStore) Fence(ctx context.Context, key offset.Key, id string) error
 			return fmt.Errorf("offsets topic %s: %w", s.topic, err)
 		}
 	}
-	switch why := s.notFenced(err, id); {
+	switch why := notFenced(s.client, err, id); {
 	case err == nil:
 		k.fence = f
 	case ctx.Err() != nil || why == "":
@@ -83,79 +75,19 @@ func (s *TopicStore) Fence(ctx context.Context, key offset.Key, id string) error
 	return nil
 }
 
-// notFenced says why there can be no transactions and what helps; "" where it is another error.
-func (s *TopicStore) notFenced(err error, id string) string {
-	switch {
-	case errors.Is(err, kerr.TransactionalIDAuthorizationFailed):
-		return fmt.Sprintf("allow it: %s --operation Write --operation Describe --transactional-id '%s'", s.client.allow(), id)
-	case errors.Is(err, kerr.ClusterAuthorizationFailed):
-		return "allow it: " + s.client.allow() + " --operation IdempotentWrite --cluster"
-	case errors.Is(err, kerr.UnsupportedVersion):
-		return "the brokers know no transactions, which Kafka has since 0.11"
-	case errors.Is(err, kerr.InvalidTransactionTimeout):
-		return "the brokers' transaction.max.timeout.ms is less than a minute"
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, kerr.CoordinatorNotAvailable):
-		return "the brokers have no coordinator for transactions; with fewer than three of them set transaction.state.log.replication.factor"
-	}
-	return ""
-}
-
 // openFence takes a transactional id, for which it waits only so long.
 func (s *TopicStore) openFence(ctx context.Context, id string, most time.Duration) (*fence, error) {
-	f := &fence{id: id, store: s}
-	f.mu.Lock() // against a producer that fails before it is known here
-	f.producer = producer.New(producer.Config{
-		Client: s.client.Internal(), MaxBytes: 1 << 20, Acked: func([]producer.Part) {}, Failed: f.failed,
-		Transaction: &producer.Transaction{ID: id, Timeout: fenceTimeout},
-	})
-	f.mu.Unlock()
+	w := newTransactional(id, s.client.Internal(), 1<<20)
+	f := &fence{transactional: w, store: s}
 	if !s.keepFence(f) {
 		f.close()
 		return nil, errClosed
 	}
-	wait, cancel := context.WithTimeout(ctx, most)
-	defer cancel()
-	err := f.producer.Ready(wait)
-	if err == nil {
-		f.topic, err = f.producer.Topic(ctx, s.topic)
-	}
-	if err != nil {
-		err = fmt.Errorf("waiting for the cluster to give transactional id %s to this instance: %w", id, err)
-	}
-	if failed := f.ended(); failed != nil { // names the id, too
-		err = failed
-	}
-	if err != nil {
+	if err := w.begin(ctx, s.topic, most); err != nil {
 		f.close()
 		return nil, err
 	}
 	return f, nil
-}
-
-// failed hears why the producer has ended.
-func (f *fence) failed(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.err == nil {
-		f.err = err
-	}
-	f.decide(f.err)
-}
-
-// decide says what has become of the transaction under way. The lock is held.
-func (f *fence) decide(err error) {
-	if f.wait != nil {
-		f.wait.err = err
-		close(f.wait.done)
-		f.wait = nil
-	}
-}
-
-// ended is what has ended the producer; nil: nothing has.
-func (f *fence) ended() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.err
 }
 
 // loaded has what is in the topic count, which has been read.
@@ -166,8 +98,7 @@ func (f *fence) close() {
 	f.store.mu.Lock()
 	delete(f.store.fences, f)
 	f.store.mu.Unlock()
-	f.producer.Close()
-	f.failed(errClosed)
+	f.transactional.close()
 }
 
 // keepFence has the store end a producer with itself, unless it has ended.
@@ -179,8 +110,6 @@ func (s *TopicStore) keepFence(f *fence) bool {
 	}
 	return !s.closed
 }
-
-var errClosed = errors.New("the store is closed")
 
 // saveFenced is Save in a transaction.
 func (s *TopicStore) saveFenced(ctx context.Context, key offset.Key, k *savedKey, o offset.Offset) error {
@@ -203,7 +132,7 @@ func (s *TopicStore) saveFenced(ctx context.Context, key offset.Key, k *savedKey
 		return nil
 	}
 	f.tried = next
-	k.last = f.write(next)
+	k.last = f.write(next.Entries, next.offset)
 	if err := k.last.wait(ctx); err != nil {
 		if errors.Is(err, producer.ErrFenced) {
 			return fenced(err)
@@ -228,34 +157,6 @@ func withSize(err error, entries []Entry) error {
 
 // fenced is the error after which nothing can be stored.
 func fenced(err error) error { return fmt.Errorf("%w: %w", offset.ErrUnusable, err) }
-
-// write sends a transaction.
-func (f *fence) write(p *Prepared) *sent {
-	w := &sent{done: make(chan struct{})}
-	f.mu.Lock()
-	if f.err != nil {
-		w.err = f.err
-		close(w.done)
-		f.mu.Unlock()
-		return w
-	}
-	f.wait = w
-	f.mu.Unlock()
-	f.producer.Begin(time.Now())
-	for _, e := range p.Entries {
-		one := producer.Record{Key: e.Key, Value: e.Value, Headers: producer.NoHeaders, File: p.offset.File, Pos: p.offset.Pos}
-		f.producer.Append(f.topic, f.topic.Partition(e.Partition, e.Key, e.Value), &one)
-	}
-	f.producer.End()
-	f.producer.Cut(func(err error) {
-		if err == nil {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			f.decide(nil)
-		}
-	})
-	return w
-}
 
 // fenceAgain goes on after a fault, with a new producer. What has become of the transaction under way is then known, and in
 // the topic is what was stored last or was to be. If it is anything else, somebody else has written it.

@@ -96,7 +96,7 @@ func convertTable(place Place) []Property {
 func workerTable() []Property {
 	rows := []Property{
 		{Name: "bootstrap.servers", Type: Text, Required: true, Doc: "Kafka brokers: host:port, separated by commas."},
-		{Name: "group.id", Type: Text, Doc: "Name of the Connect cluster; here it is the beginning of client ids and of transactional ids.", Note: "With offset.storage.topic it is in the name of the consumer group that says which of several processes runs a connector, and the offset is stored under the transactional id <group.id>-<name>-0, which is Kafka Connect's."},
+		{Name: "group.id", Type: Text, Doc: "Name of the Connect cluster; here it is the beginning of client ids and of transactional ids.", Note: "With offset.storage.topic it is in the name of the consumer group that says which of several processes runs a connector, and the offset is stored under the transactional id <group.id>-<name>-0, which is Kafka Connect's, and what is known of the tables under that id with -schemas behind it."},
 		{Name: "client.id", Type: Text, Doc: "A part of the client ids of the worker's own Kafka clients."},
 		{Name: "offset.storage.file.filename", Type: Text, Doc: "File that offsets are kept in, as a standalone worker writes it.", Note: "Exactly one of this and offset.storage.topic must be set."},
 		{Name: "offset.storage.topic", Type: Text, Doc: "Compacted topic that offsets are kept in, as a distributed worker writes it.", Note: "Exactly one of this and offset.storage.file.filename must be set. With group.id set, several processes with the same files may be started: one runs a connector, the others stand by."},

@@ -82,8 +82,11 @@ func (p *Pipeline) Run(ctx context.Context) error {
 		switch {
 		case err == nil || ctx.Err() != nil && errors.Is(err, ctx.Err()):
 			return nil // stopped, or a source that ends
-		case ctx.Err() != nil || !p.heals(err):
+		case !p.heals(err), ctx.Err() != nil && errors.Is(err, offset.ErrUnusable):
 			return err
+		case ctx.Err() != nil: // the stop found an interruption, which it would have waited for
+			p.Log.Info("stopped while the stream was interrupted", zap.Error(err))
+			return nil
 		}
 		if errors.Is(err, emitter.ErrTimedOut) {
 			if time.Since(p.timedOut) < timeoutsApart {
