@@ -66,8 +66,8 @@ bench-smoke: images ## Run every workload and tool of bench-side in a tiny size,
 soak-vortex: images ## Two instances of two connectors, at least and exactly once, for half an hour in which everything goes wrong.
 	TIDEMARK_IT_VORTEX=$${TIDEMARK_IT_VORTEX:-1800} $(GO) test -timeout 90m -count 1 -v -run '^TestVortex$$' ./it
 
-soak-sim: ## Simulate 1,000 seeds of faults (SIM_SEEDS=n: so many), and builds with a broken tracker, which must be found.
-	SIM_SEEDS=$${SIM_SEEDS:-1000} $(GO) test -timeout 60m -count 1 -v -run '^(TestSim|TestBrokenTrackerIsFound)$$' ./it/sim
+soak-sim: ## Simulate 1,000 seeds of faults (SIM_SEEDS=n: so many, SIM_FROM=n: from there), and builds with a broken tracker or transaction, which must be found.
+	SIM_SEEDS=$${SIM_SEEDS:-1000} $(GO) test -timeout 60m -count 1 -v -run '^(TestSim|TestBroken.*IsFound)$$' ./it/sim
 
 soak-chaos: images ## Kill Tidemark thirty times under load, with each kind of store.
 	TIDEMARK_IT_KILLS=30 TIDEMARK_IT_STORE=topic $(GO) test -timeout 30m -count 1 -v -run 'Chaos$$' ./it

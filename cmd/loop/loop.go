@@ -1,4 +1,4 @@
-// Package loop is the pipeline of tidemark run for the simulation in it/sim, which may not import what is internal to cmd.
+// Package loop is the pipeline of tidemark run, and its choice of one of several processes, for the simulation in it/sim, which may not import what is internal to cmd.
 package loop
 
 import "github.com/tidemark-cdc/tidemark/cmd/internal/pipeline"

@@ -12,7 +12,7 @@ import (
 )
 
 // recorded is the history of a run without faults.
-func recorded(t *testing.T) *history {
+func recorded(t *testing.T, m mode) *history {
 	t.Helper()
 	var h *history
 	folder := t.TempDir()
@@ -22,7 +22,13 @@ func recorded(t *testing.T) *history {
 			t.Fatal(err)
 		}
 		defer s.close()
-		s.fault = 0
+		s.fault, s.mode = 0, m
+		if m == exactlyOnce {
+			s.store = inTopic
+		}
+		if s.old {
+			t.Fatal("another seed is needed")
+		}
 		s.work()
 		s.sleep(10 * time.Second)
 		s.arrive()
@@ -42,7 +48,7 @@ func recorded(t *testing.T) *history {
 
 // TestCheckerFindsFaults: a checker that has never found anything is not proven.
 func TestCheckerFindsFaults(t *testing.T) {
-	whole := recorded(t)
+	whole := recorded(t, atLeastOnce)
 	at := partition{dataTopics()[0], 0}
 	if n := len(whole.log[at]); n < 50 {
 		t.Fatalf("only %d records", n)
@@ -117,6 +123,47 @@ func TestCheckerFindsFaults(t *testing.T) {
 			c.change(&h)
 			found := h.check()
 			if !slices.ContainsFunc(found, func(v violation) bool { return v.check == c.want }) {
+				t.Errorf("found %v, want %s", found, c.want)
+			}
+		})
+	}
+}
+
+// TestCheckerFindsFaultsInTransactions does so for exactly-once delivery.
+func TestCheckerFindsFaultsInTransactions(t *testing.T) {
+	recorded := recorded(t, exactlyOnce)
+	at := partition{dataTopics()[0], 0}
+	for _, c := range []struct {
+		name, want string
+		change     func(h *history)
+	}{
+		{"a record is lost", "C1", func(h *history) { h.log[at] = slices.Delete(h.log[at], 20, 21) }},
+		{"a record comes twice", "C4", func(h *history) { h.log[at] = slices.Insert(h.log[at], 21, h.log[at][20]) }},
+		{"records come again from where an attempt began", "C4", func(h *history) { h.log[at] = append(h.log[at], h.log[at]...) }},
+		{"a record is in another transaction", "C8", func(h *history) {
+			r := *h.log[at][20]
+			r.ProducerID, r.ProducerEpoch = h.log[at][0].ProducerID, h.log[at][0].ProducerEpoch
+			h.log[at][20] = &r
+		}},
+		{"a transaction ends inside one of MySQL", "C8", func(h *history) {
+			h.whole = true
+			s := *h.saves[2]
+			s.offset.Event = 2
+			h.saves[2] = &s
+		}},
+		{"an offset goes back", "C7", func(h *history) {
+			h.saves, h.offsets = append(h.saves, h.saves[1]), append(h.offsets, h.offsets[1])
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := *recorded
+			h.log = make(map[partition][]*kgo.Record)
+			for at, records := range recorded.log {
+				h.log[at] = slices.Clone(records)
+			}
+			h.saves, h.offsets = slices.Clone(recorded.saves), slices.Clone(recorded.offsets)
+			c.change(&h)
+			if found := h.check(); !slices.ContainsFunc(found, func(v violation) bool { return v.check == c.want }) {
 				t.Errorf("found %v, want %s", found, c.want)
 			}
 		})

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -44,6 +43,9 @@ func (s *simulation) end() {
 	e := endings[s.plan.IntN(len(endings))]
 	if s.plan.IntN(2) > 0 || e.possible != nil && !e.possible(s) {
 		return
+	}
+	for from := time.Now(); len(s.mysql.streamsNow()) == 0 && time.Since(from) < time.Minute; { // not while one looks where it can go on
+		s.sleep(time.Second)
 	}
 	s.say("%s", e.name)
 	s.mu.Lock()
@@ -106,9 +108,5 @@ func (s *servers) impostor() {
 	s.primary = &other
 }
 
-func (c counts) String() string {
-	return fmt.Sprintf("%d changes, %d records, %d repeats", c.changes, c.records, c.repeats)
-}
-
 // counts are what a check has looked at.
-type counts struct{ changes, records, repeats int }
+type counts struct{ changes, records, repeats, transactions int }

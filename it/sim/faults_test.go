@@ -16,6 +16,7 @@ import (
 type fault struct {
 	name     string
 	possible func(s *simulation) bool // nil: always
+	only     mode                     // "": both
 	do       func(s *simulation) bool
 }
 
@@ -25,57 +26,57 @@ func withGTIDs(s *simulation) bool { return s.mysql.gtids }
 
 // faults are all that can go wrong and that waiting heals.
 var faults = slices.Concat([]fault{
-	{"MySQL: connection cut after n bytes", nil, cutStream},
-	{"MySQL: half-open connection", nil, halfOpen},
-	{"MySQL: restart", nil, func(s *simulation) bool { s.mysql.restart(s.upTo(20 * time.Second)); return true }},
-	{"MySQL: failover to another server", withGTIDs, func(s *simulation) bool { s.mysql.failover(s.upTo(10 * time.Second)); return true }},
-	{"MySQL: FLUSH BINARY LOGS", nil, func(s *simulation) bool { s.mysql.flushLogs(); return true }},
-	{"MySQL: purge of what is done", nil, purgeDone},
-	{"MySQL: too many connections", nil, refuseLogins},
-	{"network: slow", nil, func(s *simulation) bool {
+	{name: "MySQL: connection cut after n bytes", do: cutStream},
+	{name: "MySQL: half-open connection", do: halfOpen},
+	{name: "MySQL: restart", do: func(s *simulation) bool { s.mysql.restart(s.upTo(20 * time.Second)); return true }},
+	{name: "MySQL: failover to another server", possible: withGTIDs, do: func(s *simulation) bool { s.mysql.failover(s.upTo(10 * time.Second)); return true }},
+	{name: "MySQL: FLUSH BINARY LOGS", do: func(s *simulation) bool { s.mysql.flushLogs(); return true }},
+	{name: "MySQL: purge of what is done", do: purgeDone},
+	{name: "MySQL: too many connections", do: refuseLogins},
+	{name: "network: slow", do: func(s *simulation) bool {
 		s.net.setSlow(s.upTo(400 * time.Millisecond))
 		s.sleep(s.upTo(5 * time.Second))
 		s.net.setSlow(0)
 		return true
 	}},
-	{"Kafka: leaders move", nil, func(s *simulation) bool { s.kafka.ShufflePartitionLeaders(); return true }},
-	{"Kafka: coordinators move", nil, func(s *simulation) bool { s.kafka.RehashCoordinators(); return true }},
-	{"Kafka: a broker is down", nil, func(s *simulation) bool { return s.brokersDown(1, 20*time.Second) }},
-	{"Kafka: all brokers are down", nil, func(s *simulation) bool { return s.brokersDown(brokers, 60*time.Second) }},
-	{"process: SIGTERM", nil, func(s *simulation) bool { return s.terminate() }},
-	{"process: kill -9", nil, func(s *simulation) bool {
+	{name: "Kafka: leaders move", do: func(s *simulation) bool { s.kafka.ShufflePartitionLeaders(); return true }},
+	{name: "Kafka: coordinators move", do: func(s *simulation) bool { s.kafka.RehashCoordinators(); return true }},
+	{name: "Kafka: a broker is down", do: func(s *simulation) bool { return s.brokersDown(1, 20*time.Second) }},
+	{name: "Kafka: all brokers are down", do: func(s *simulation) bool { return s.brokersDown(brokers, 60*time.Second) }},
+	{name: "process: SIGTERM", do: func(s *simulation) bool { return s.terminate() }},
+	{name: "process: kill -9", do: func(s *simulation) bool {
 		p := s.now()
 		p.crash()
 		return true
 	}},
-	{"process: frozen", nil, func(s *simulation) bool {
+	{name: "process: frozen", do: alone(func(s *simulation) bool {
 		p := s.now()
 		thaw := p.freeze()
 		s.sleep(s.upTo(60 * time.Second))
 		thaw()
 		return !p.isDead()
-	}},
-	{"disk: full", onFile, func(s *simulation) bool {
+	})},
+	{name: "disk: full", only: atLeastOnce, possible: onFile, do: func(s *simulation) bool {
 		s.disk.setFull(true)
 		s.sleep(s.upTo(15 * time.Second))
 		s.disk.setFull(false)
 		return s.disk.hits("full") > 0
 	}},
-	{"disk: rename fails", onFile, func(s *simulation) bool { return s.diskFails("rename") }},
-	{"disk: sync of the folder fails", onFile, func(s *simulation) bool { return s.diskFails("sync") }},
-	{"offsets: writes fail", onTopic, func(s *simulation) bool {
+	{name: "disk: rename fails", only: atLeastOnce, possible: onFile, do: func(s *simulation) bool { return s.diskFails("rename") }},
+	{name: "disk: sync of the folder fails", only: atLeastOnce, possible: onFile, do: func(s *simulation) bool { return s.diskFails("sync") }},
+	{name: "offsets: writes fail", possible: onTopic, do: func(s *simulation) bool {
 		return s.brokerError(kerr.NotEnoughReplicas, kmsg.Produce, offsetsTopic, 1+s.intn(8))
 	}},
-	{"offsets: written, and said to be not", onTopic, func(s *simulation) bool {
+	{name: "offsets: written, and said to be not", possible: onTopic, do: func(s *simulation) bool {
 		return s.brokerError(kerr.NotEnoughReplicasAfterAppend, kmsg.Produce, offsetsTopic, 1+s.intn(3))
 	}},
-	{"offsets: connection cut after the request was delivered", onTopic, func(s *simulation) bool {
-		return s.cutRequest(forOffsets, keyProduce, cutAfter)
+	{name: "offsets: connection cut after the request was delivered", only: atLeastOnce, possible: onTopic, do: func(s *simulation) bool {
+		return s.cutRequest(forOffsets, keyProduce, cutAfter, 5)
 	}},
-	{"Kafka: connection cut before a request", nil, func(s *simulation) bool { return s.cutRequest(forData, keyProduce, cutBefore) }},
-	{"Kafka: connection cut within a request", nil, func(s *simulation) bool { return s.cutRequest(forData, keyProduce, cutAmid) }},
-	{"Kafka: connection cut after the request was delivered", nil, func(s *simulation) bool { return s.cutRequest(forData, keyProduce, cutAfter) }},
-}, brokerErrors())
+	{name: "Kafka: connection cut before a request", do: func(s *simulation) bool { return s.cutRequest(forData, keyProduce, cutBefore, 5) }},
+	{name: "Kafka: connection cut within a request", do: func(s *simulation) bool { return s.cutRequest(forData, keyProduce, cutAmid, 5) }},
+	{name: "Kafka: connection cut after the request was delivered", do: func(s *simulation) bool { return s.cutRequest(forData, keyProduce, cutAfter, 5) }},
+}, handOver, brokerErrors(), transactionFaults)
 
 // brokerErrors are answers to requests for change events.
 func brokerErrors() []fault {
@@ -83,7 +84,7 @@ func brokerErrors() []fault {
 	add := func(err *kerr.Error, key kmsg.Key, what string) {
 		// Of a topic that does not exist no broker says that it has no leader.
 		possible := func(s *simulation) bool { return key != kmsg.Metadata || s.kafka.hasTopics() }
-		all = append(all, fault{"Kafka: " + err.Message + " for " + what, possible, func(s *simulation) bool {
+		all = append(all, fault{name: "Kafka: " + err.Message + " for " + what, possible: possible, do: func(s *simulation) bool {
 			topic := ""
 			if key == kmsg.Produce {
 				topics := dataTopics()
@@ -105,14 +106,14 @@ func brokerErrors() []fault {
 // brokerError has the brokers answer n requests with an error. What is not asked for within a while is given up.
 func (s *simulation) brokerError(err *kerr.Error, key kmsg.Key, topic string, n int) bool {
 	f := kfake.Fault{Keys: []kmsg.Key{key}, Topic: topic, Err: err, Count: n}
-	if key == kmsg.InitProducerID {
-		f.TopLevel = true
-	}
+	f.TopLevel = key == kmsg.InitProducerID || key == kmsg.EndTxn
 	h := s.kafka.Fault(f)
+	tries := 50
 	if key == kmsg.InitProducerID {
-		s.now().crash() // the next one asks for an id
+		s.now().crash() // the next one asks for an id, when it has the lock
+		tries = 125
 	}
-	for range 50 {
+	for range tries {
 		if h.Hits() >= n || s.over() {
 			break
 		}
@@ -122,8 +123,9 @@ func (s *simulation) brokerError(err *kerr.Error, key kmsg.Key, topic string, n 
 	return h.Hits() > 0
 }
 
-func (s *simulation) cutRequest(purpose string, key int16, how int) bool {
-	done := s.kafka.cutNext(purpose, key, how, s.intn(5))
+// cutRequest cuts a connection at one of the next so many requests of a kind.
+func (s *simulation) cutRequest(purpose string, key int16, how, most int) bool {
+	done := s.kafka.cutNext(purpose, key, how, s.intn(most))
 	defer s.kafka.cutNone()
 	return s.happens(done, 10*time.Second)
 }
@@ -183,7 +185,7 @@ func (s *simulation) brokersDown(n int, most time.Duration) bool {
 	at := s.intn(len(list))
 	list = append(list[at:], list[:at]...)[:n]
 	s.kafka.setDown(true, list...)
-	for _, purpose := range []string{forData, forOffsets} {
+	for _, purpose := range []string{forData, forOffsets, forLock} {
 		for _, l := range s.now().connections(purpose) {
 			if slices.Contains(list, l.peer) {
 				l.end.abort()
@@ -283,7 +285,7 @@ func (s *simulation) crashAt(point string) bool {
 		most = 1
 	case pointLoaded, pointOpened:
 		most = 1
-		defer s.happens(s.trap.set(point, 0), 10*time.Second)
+		defer s.happens(s.trap.set(point, 0), 25*time.Second) // another one may have to wait for the lock
 		s.now().crash()
 		return true
 	}
@@ -292,14 +294,16 @@ func (s *simulation) crashAt(point string) bool {
 	return s.happens(done, 15*time.Second)
 }
 
-// everything is all that can happen in a run.
-func everything() (names []string) {
+// everything is all that can happen in runs of a mode.
+func everything(m mode) (names []string) {
 	for _, f := range faults {
-		names = append(names, f.name)
+		if f.only == "" || f.only == m {
+			names = append(names, f.name)
+		}
 	}
 	var crashes []string
 	for _, store := range []storeKind{inFile, inTopic} {
-		for _, point := range points(store) {
+		for _, point := range points(m, store) {
 			crashes = append(crashes, describe(point))
 		}
 	}

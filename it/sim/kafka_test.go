@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
 )
 
 const (
@@ -23,6 +24,7 @@ const (
 	partitions   = 3
 	prefix       = "p"
 	offsetsTopic = "offsets"
+	locksTopic   = "offsets-locks"
 )
 
 var (
@@ -66,8 +68,12 @@ type cutting struct {
 	done    chan struct{}
 }
 
-func newCluster(n *network) (*cluster, error) {
-	c, err := kfake.NewCluster(kfake.NumBrokers(brokers), kfake.ListenFn(n.Listen))
+func newCluster(n *network, old bool) (*cluster, error) {
+	opts := []kfake.Opt{kfake.NumBrokers(brokers), kfake.ListenFn(n.Listen)}
+	if old {
+		opts = append(opts, kfake.MaxVersions(kversion.V3_9_0()))
+	}
+	c, err := kfake.NewCluster(opts...)
 	if err != nil {
 		return nil, err
 	}

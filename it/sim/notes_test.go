@@ -31,6 +31,7 @@ type save struct {
 	done     progress
 	ends     map[partition]int64 // of the topics when it was begun
 	finished time.Time           // zero: it failed, or the process died in it
+	refused  bool                // since another process has taken over
 }
 
 // notes are what was seen of offsets.
@@ -76,12 +77,20 @@ func (n *notes) saved(s *save) {
 	s.finished = time.Now()
 }
 
-// newest is what the newest offset that is stored for certain says, and where it is.
+// refused hears that nothing was stored.
+func (n *notes) refused(s *save) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s.refused = true
+}
+
+// newest is what the newest offset that is stored for certain says, and where it is. A process that was replaced may say later what it
+// had stored before.
 func (n *notes) newest() (done progress, o offset.Offset) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, s := range n.saves {
-		if !s.finished.IsZero() {
+		if !s.finished.IsZero() && (s.done.transactions > done.transactions || s.done.changes >= done.changes) {
 			done, o = s.done, s.offset
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
@@ -29,10 +30,13 @@ const (
 )
 
 // points are those of a mode and store.
-func points(store storeKind) []string {
+func points(m mode, store storeKind) []string {
 	all := []string{
 		pointRead, pointEncode, pointHandOver, pointProduced, pointSomeAcks, pointAllAcks, pointBeforeOffset, pointAfterOffset,
 		pointLoaded, pointOpened, pointBeforeSchema, pointAfterSchema,
+	}
+	if m == exactlyOnce {
+		return append(all, pointEndSent, pointEndKnown)
 	}
 	if store == inFile {
 		return append(all, pointTorn, pointSynced, pointRenamed)
@@ -142,6 +146,7 @@ const (
 	forMySQL   = "MySQL"
 	forData    = "change events"
 	forOffsets = "offsets"
+	forLock    = "the lock"
 )
 
 // dial gives the process a connection.
@@ -195,6 +200,7 @@ type link struct {
 	mu                sync.Mutex
 	requests, replies frames
 	keys              map[int32]int16 // by correlation id: requests without an answer
+	held              [][]byte        // was written while the process was frozen
 }
 
 const keyProduce = 0
@@ -217,9 +223,53 @@ func (l *link) Close() error {
 }
 
 func (l *link) Write(b []byte) (int, error) {
+	if l.hold(b) {
+		return len(b), nil
+	}
 	if err := l.p.pass(); err != nil {
 		return 0, l.fault("write", net.ErrClosed)
 	}
+	return l.write(b)
+}
+
+// hold keeps what a frozen process writes to Kafka until it thaws. Its goroutines are not kept inside Write, for they may have a lock
+// there, and while another one waits for that, the time of the bubble stands still.
+func (l *link) hold(b []byte) bool {
+	l.p.mu.Lock()
+	frozen := l.p.frozen != nil
+	l.p.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !frozen && len(l.held) == 0 || l.purpose == forMySQL {
+		return false
+	}
+	if l.held = append(l.held, slices.Clone(b)); len(l.held) == 1 {
+		go l.release()
+	}
+	return true
+}
+
+// release writes what is held when the process thaws.
+func (l *link) release() {
+	for left := true; left; {
+		err := l.p.pass()
+		l.mu.Lock()
+		b := l.held[0]
+		l.mu.Unlock()
+		if err == nil {
+			_, err = l.write(b)
+		}
+		l.mu.Lock()
+		if l.held = l.held[1:]; err != nil {
+			l.held = nil
+			l.end.abort()
+		}
+		left = len(l.held) > 0
+		l.mu.Unlock()
+	}
+}
+
+func (l *link) write(b []byte) (int, error) {
 	if l.purpose == forMySQL {
 		return l.end.Write(b)
 	}
@@ -262,6 +312,9 @@ func (l *link) Write(b []byte) (int, error) {
 			return n, l.fault("write", net.ErrClosed)
 		}
 	}
+	if err == nil && slices.Contains(begun, keyEndTxn) && l.p.at(pointEndSent) != nil {
+		return n, l.fault("write", net.ErrClosed)
+	}
 	return n, err
 }
 
@@ -273,16 +326,21 @@ func (l *link) Read(b []byte) (int, error) {
 	if l.purpose == forMySQL || n == 0 {
 		return n, err
 	}
-	produced := 0
+	produced, ended := 0, false
 	l.mu.Lock()
 	l.replies.feed(b[:n], 8, func(head []byte) {
 		id := int32(binary.BigEndian.Uint32(head[4:]))
 		if key, ok := l.keys[id]; ok && key == keyProduce {
 			produced++
+		} else if ok && key == keyEndTxn {
+			ended = true
 		}
 		delete(l.keys, id)
 	})
 	l.mu.Unlock()
+	if ended && l.p.at(pointEndKnown) != nil {
+		return 0, l.fault("read", net.ErrClosed)
+	}
 	for range produced {
 		if l.answered() != nil {
 			return 0, l.fault("read", net.ErrClosed)

@@ -52,51 +52,83 @@ func stopped(ctx context.Context, err error) error {
 
 // run is what tidemark run does with one connector: the product's packages, put together as cmd/tidemark does it.
 func (p *process) run() (err error) {
-	s := p.s
-	log := s.logger(p)
+	log := p.s.logger(p)
 	client := func(purpose string) kafka.ClientConfig {
-		return kafka.ClientConfig{Properties: map[string]string{"bootstrap.servers": strings.Join(s.kafka.addresses, ",")}, ClientID: "tidemark-" + purpose, Dial: p.dial(purpose), Log: log}
+		return kafka.ClientConfig{Properties: map[string]string{"bootstrap.servers": strings.Join(p.s.kafka.addresses, ",")}, ClientID: "tidemark-" + purpose, Dial: p.dial(purpose), Log: log}
+	}
+	lock, err := p.standby(client(forLock), log)
+	if err != nil {
+		return err
+	}
+	if lock != nil {
+		defer lock.Close()
 	}
 	store, definitions, err := p.openStores(client, log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, definitions.Close(), store.Close()) }()
-	em, err := emitter.New(emitter.Config{Prefix: prefix, Tombstones: true})
-	if err != nil {
-		return err
+	stream := func(ctx context.Context, may func() bool) error {
+		em, err := emitter.New(emitter.Config{Prefix: prefix, Tombstones: true})
+		if err != nil {
+			return err
+		}
+		tables := &tables{p: p, may: may, store: definitions, log: log}
+		pipe := loop.Pipeline{
+			Open:         tables.open,
+			Deliver:      func(ctx context.Context) (emitter.Delivery, error) { return p.deliver(ctx, client(forData), may) },
+			Transient:    transient,
+			May:          may,
+			SchemaChange: tables.changed,
+			Emitter:      em, Store: &watchedStore{store, p}, Key: connectorKey,
+			MaxRetries: -1, FlushInterval: p.s.flushInterval, FlushTimeout: flushTimeout, Log: log,
+		}
+		p.s.mode.use(p, &pipe, store, client(forData))
+		return pipe.Run(ctx)
 	}
-	tables := &tables{p: p, store: definitions, log: log}
-	pipe := loop.Pipeline{
-		Open:         tables.open,
-		Deliver:      func(ctx context.Context) (emitter.Delivery, error) { return p.deliver(ctx, client(forData)) },
-		Transient:    transient,
-		SchemaChange: tables.changed,
-		Emitter:      em, Store: store, Key: connectorKey,
-		MaxRetries: -1, FlushInterval: s.flushInterval, FlushTimeout: flushTimeout, Log: log,
+	if lock == nil {
+		return stream(p.ctx, func() bool { return true })
 	}
-	return pipe.Run(p.ctx)
+	return lock.Run(p.ctx, stream)
 }
 
-// openStores opens the places of offsets and definitions. The latter are in a file in any case: what reads them from a topic
-// unpacks zstd, whose decoders are closed by finalizers, which a bubble does not allow.
+// standby is the process as one of those of which a group chooses one; nil: there is no such group.
+func (p *process) standby(cfg kafka.ClientConfig, log *zap.Logger) (*loop.Standby, error) {
+	if !p.s.locked {
+		return nil, nil
+	}
+	cfg.ClientID = clientOf(p) // for to the kernel they are all this one
+	return loop.NewStandby(p.ctx, loop.StandbyConfig{
+		Lock:   kafka.LockConfig{ClientConfig: cfg, Group: lockGroup, Topic: locksTopic, ReplicationFactor: brokers, SessionTimeout: p.s.session},
+		Fenced: isFenced, LastUse: emitter.LastUse, Replaced: isReplaced, Log: log,
+	})
+}
+
+func isFenced(err error) bool { return errors.Is(err, emitter.ErrFenced) }
+
+func isReplaced(err error) bool { return errors.Is(err, server.ErrReplaced) }
+
+// openStores opens the places of offsets and definitions. Beside an offsets topic the latter are in memory, which stands for
+// their topic: what reads that unpacks zstd, whose decoders are closed by finalizers, which a bubble does not allow.
 func (p *process) openStores(client func(string) kafka.ClientConfig, log *zap.Logger) (offset.Store, schema.Store, error) {
+	if p.s.store == inTopic {
+		store, err := kafka.OpenTopicStore(p.ctx, kafka.TopicStoreConfig{
+			ClientConfig: client(forOffsets), Topic: offsetsTopic, Partitions: 5, ReplicationFactor: brokers,
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		return store, &watchedDefinitions{definitionsOf{&p.s.definitions, p}, p}, nil
+	}
 	definitions, err := schema.OpenFileStore(filepath.Join(p.s.folder, "definitions"))
 	if err != nil {
 		return nil, nil, err
 	}
-	var store offset.Store
-	if p.s.store == inFile {
-		store, err = offset.OpenFile("/offsets/connect.offsets", &offset.FileOptions{FS: diskOf{p.s.disk, p}, Warn: func(m string) { log.Warn(m) }})
-	} else {
-		store, err = kafka.OpenTopicStore(p.ctx, kafka.TopicStoreConfig{
-			ClientConfig: client(forOffsets), Topic: offsetsTopic, Partitions: 5, ReplicationFactor: brokers,
-		})
-	}
+	store, err := offset.OpenFile("/offsets/connect.offsets", &offset.FileOptions{FS: diskOf{p.s.disk, p}, Warn: func(m string) { log.Warn(m) }})
 	if err != nil {
 		return nil, nil, errors.Join(err, definitions.Close())
 	}
-	return &watchedStore{store, p}, &watchedDefinitions{definitions, p}, nil
+	return store, &watchedDefinitions{definitions, p}, nil
 }
 
 // ownClient is a delivery with a client of its own.
@@ -110,7 +142,14 @@ func (d *ownClient) Close() {
 	d.client.Close()
 }
 
-func (p *process) deliver(ctx context.Context, cfg kafka.ClientConfig) (emitter.Delivery, error) {
+func (p *process) deliver(ctx context.Context, cfg kafka.ClientConfig, may func() bool) (emitter.Delivery, error) {
+	return p.begin(ctx, cfg, may, func(client *kafka.Client, cfg emitter.DeliveryConfig) (emitter.Delivery, error) {
+		return emitter.NewAtLeastOnce(client, cfg), nil
+	})
+}
+
+// begin begins a delivery over a client of its own.
+func (p *process) begin(ctx context.Context, cfg kafka.ClientConfig, may func() bool, make func(*kafka.Client, emitter.DeliveryConfig) (emitter.Delivery, error)) (emitter.Delivery, error) {
 	client, err := kafka.NewClient(cfg)
 	if err != nil {
 		return nil, err
@@ -120,17 +159,32 @@ func (p *process) deliver(ctx context.Context, cfg kafka.ClientConfig) (emitter.
 		return nil, err
 	}
 	topics := kafka.NewTopics(client, kafka.TopicSpec{Create: true, Partitions: partitions, ReplicationFactor: brokers})
-	return &watchedDelivery{&ownClient{emitter.NewAtLeastOnce(client, emitter.DeliveryConfig{Topics: topics, MaxBytes: p.s.maxBytes, Window: p.s.window}), client}, p}, nil
+	delivery, err := make(client, emitter.DeliveryConfig{Topics: topics, May: may, MaxBytes: p.s.maxBytes, Window: p.s.window})
+	if err != nil {
+		client.Close()
+		return nil, err
+	}
+	return &watchedDelivery{&ownClient{delivery, client}, p}, nil
 }
 
 // tables opens the stream with what is known of the tables at its start, as cmd/tidemark does without a schema history.
 type tables struct {
 	p     *process
+	may   func() bool
 	store schema.Store
 	log   *zap.Logger
 }
 
 func (t *tables) open(ctx context.Context, stored offset.Offset) (binlog.Source, error) {
+	if t.p.s.grouped() {
+		if err := t.p.pass(); err != nil {
+			return nil, err
+		}
+		if !t.may() {
+			return nil, emitter.ErrStale
+		}
+		t.p.s.definitions.fence(t.p)
+	}
 	from := binlog.Start{Now: true}
 	if !stored.IsZero() {
 		from = binlog.Start{Offset: &stored}

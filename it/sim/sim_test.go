@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,11 +17,15 @@ var oneSeed = flag.Uint64("seed", 0, "run only this seed")
 // allSeeds is from how many seeds on everything that can happen must have happened.
 const allSeeds = 200
 
-// TestSim runs seeds: SIM_SEEDS of them, or the one that is given with -seed.
+// TestSim runs seeds: SIM_SEEDS of them, from SIM_FROM (1) on, or the one that is given with -seed.
 func TestSim(t *testing.T) {
 	seeds := allSeeds
 	if n, err := strconv.Atoi(os.Getenv("SIM_SEEDS")); err == nil {
 		seeds = n
+	}
+	first := uint64(1)
+	if n, err := strconv.ParseUint(os.Getenv("SIM_FROM"), 10, 64); err == nil {
+		first = n
 	}
 	if *oneSeed != 0 {
 		simulate(t, *oneSeed)
@@ -28,10 +33,10 @@ func TestSim(t *testing.T) {
 	}
 	var all tally
 	t.Run("seeds", func(t *testing.T) {
-		for seed := range uint64(seeds) {
-			t.Run(fmt.Sprint(seed+1), func(t *testing.T) {
+		for seed := first; seed < first+uint64(seeds); seed++ {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				t.Parallel()
-				all.add(simulate(t, seed+1))
+				all.add(simulate(t, seed))
 			})
 		}
 	})
@@ -64,34 +69,43 @@ func simulate(t *testing.T, seed uint64) *simulation {
 
 // tally adds up what happened in many runs.
 type tally struct {
-	mu      sync.Mutex
+	mu    sync.Mutex
+	modes [2]counted
+}
+
+// counted is what happened in the runs of a mode.
+type counted struct {
 	runs    int
-	changes int
-	records int
-	repeats int
+	checked counts
 	hits    map[string]int
 }
+
+var modes = [2]mode{atLeastOnce, exactlyOnce}
 
 func (a *tally) add(s *simulation) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.hits == nil {
-		a.hits = make(map[string]int)
+	c := &a.modes[slices.Index(modes[:], s.mode)]
+	if c.hits == nil {
+		c.hits = make(map[string]int)
 	}
-	a.runs++
-	a.changes += s.checked.changes
-	a.records += s.checked.records
-	a.repeats += s.checked.repeats
+	c.runs++
+	c.checked.changes += s.checked.changes
+	c.checked.records += s.checked.records
+	c.checked.repeats += s.checked.repeats
+	c.checked.transactions += s.checked.transactions
 	for name, n := range s.hits {
-		a.hits[name] += n
+		c.hits[name] += n
 	}
 }
 
 // missing are the faults and crash points that never came about.
 func (a *tally) missing() (names []string) {
-	for _, name := range everything() {
-		if a.hits[name] == 0 {
-			names = append(names, name)
+	for i, m := range modes {
+		for _, name := range everything(m) {
+			if a.modes[i].hits[name] == 0 {
+				names = append(names, fmt.Sprintf("%s (%s)", name, m))
+			}
 		}
 	}
 	return names
@@ -99,10 +113,31 @@ func (a *tally) missing() (names []string) {
 
 func (a *tally) String() string {
 	var b strings.Builder
-	faults := 0
-	for _, name := range everything() {
-		fmt.Fprintf(&b, "%6d  %s\n", a.hits[name], name)
-		faults += a.hits[name]
+	faults := [2]int{}
+	var names []string
+	for i, m := range modes {
+		for _, name := range everything(m) {
+			faults[i] += a.modes[i].hits[name]
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
 	}
-	return fmt.Sprintf("%d runs, %d changes, %d records checked, %d of them repeats; faults: %d\n%s", a.runs, a.changes, a.records, a.repeats, faults, b.String())
+	for i, m := range modes {
+		c := a.modes[i]
+		fmt.Fprintf(&b, "%s: %d runs, %d changes, %d records checked, %d of them repeats; %d Kafka transactions; faults: %d\n",
+			m, c.runs, c.checked.changes, c.checked.records, c.checked.repeats, c.checked.transactions, faults[i])
+	}
+	fmt.Fprintf(&b, "%14s %14s\n", modes[0], modes[1])
+	for _, name := range names {
+		for i, m := range modes {
+			n := "-" // has no place there
+			if slices.Contains(everything(m), name) {
+				n = fmt.Sprint(a.modes[i].hits[name])
+			}
+			fmt.Fprintf(&b, "%14s ", n)
+		}
+		fmt.Fprintf(&b, " %s\n", name)
+	}
+	return b.String()
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/tidemark-cdc/tidemark/emitter"
 )
 
 const flushTimeout = 5 * time.Second
@@ -30,7 +33,15 @@ type simulation struct {
 	maxBytes      int           // of records on their way
 	window        int           // of the tracker
 	lasts         time.Duration // the time of faults
-	changes       int           // that must have arrived
+	locked        bool          // a group says which process runs
+	session       time.Duration // of its members
+	old           bool          // the brokers are of Kafka 3.9
+	timeout       time.Duration // of transactions
+	boundaries    emitter.Boundaries
+	replaced      chan struct{} // has something when another process has been begun beside the one of the moment
+	closing       chan struct{} // closed when no process is to be begun any more
+	definitions   definitions
+	changes       int // that must have arrived
 
 	plan *rand.Rand // of which faults come when: the same for a seed each time; one goroutine's
 
@@ -45,7 +56,9 @@ type simulation struct {
 	rng        *rand.Rand // of how faults go, in whatever order they ask
 	process    *process
 	processes  []*process
+	rival      *process // has been replaced by the process of the moment, and may not know it
 	crashes    chan *process
+	handing    bool // one process takes over from another, or is frozen: not both without transactions
 	stopping   bool // processes are ended on purpose, and not started again
 	ended      map[int]time.Time
 	disturbed  []span
@@ -55,8 +68,8 @@ type simulation struct {
 	hits       map[string]int
 	ending     *ending
 	checked    counts
-	exits      error // what a process ended with that nothing excuses
-	supervised sync.WaitGroup
+	exits      error          // what a process ended with that nothing excuses
+	supervised sync.WaitGroup // and what waits for something else
 }
 
 // span is when a fault was there that can keep acknowledgements or offsets back.
@@ -65,15 +78,25 @@ type span struct{ from, to time.Time }
 func newSimulation(seed uint64, folder string) (*simulation, error) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	s := &simulation{
-		seed: seed, mode: atLeastOnce, folder: folder, rng: rng, fault: 4 + rng.IntN(10),
+		seed: seed, folder: folder, rng: rng, fault: 6 + rng.IntN(10),
 		store:         []storeKind{inFile, inTopic}[rng.IntN(2)],
 		flushInterval: time.Duration(500+rng.IntN(4500)) * time.Millisecond,
 		heartbeat:     time.Duration(1+rng.IntN(5)) * time.Second,
 		lasts:         time.Duration(40+rng.IntN(50)) * time.Second,
 		crashes:       make(chan *process, 16),
+		replaced:      make(chan struct{}, 16),
+		closing:       make(chan struct{}),
+		mode:          []mode{atLeastOnce, exactlyOnce}[rng.IntN(2)],
+		old:           rng.IntN(3) == 0,
+		timeout:       time.Duration(10+rng.IntN(50)) * time.Second,
+		boundaries:    []emitter.Boundaries{emitter.AtCommits, emitter.AtWholeTransactions, emitter.AtIntervals}[rng.IntN(3)],
 		ended:         make(map[int]time.Time),
 		hits:          make(map[string]int),
 	}
+	if s.mode == exactlyOnce {
+		s.store = inTopic
+	}
+	s.locked, s.session = s.store == inTopic && rng.IntN(4) > 0, time.Duration(6+rng.IntN(5))*time.Second
 	if rng.IntN(3) == 0 { // little room, so that the loop waits for Kafka
 		s.maxBytes, s.window = 64<<10, 1<<(5+rng.IntN(5))
 	}
@@ -85,10 +108,13 @@ func newSimulation(seed uint64, folder string) (*simulation, error) {
 	s.disk = newDisk(rand.New(rand.NewPCG(seed, 4)))
 	s.notes = &notes{s: s}
 	var err error
-	s.kafka, err = newCluster(s.net)
-	s.say("seed %d: %s, offsets in a %s, flush interval %v, heartbeat %v, GTIDs %v, binlog_row_metadata full %v, window %d", seed, s.mode, s.store, s.flushInterval, s.heartbeat, gtids, full, s.window)
+	s.kafka, err = newCluster(s.net, s.old)
+	s.say("seed %d: %s, offsets in a %s, flush interval %v, heartbeat %v, GTIDs %v, binlog_row_metadata full %v, window %d, locked %v (%v), boundaries %d, Kafka 3.9 %v, transaction timeout %v", seed, s.mode, s.store, s.flushInterval, s.heartbeat, gtids, full, s.window, s.locked, s.session, s.boundaries, s.old, s.timeout)
 	return s, err
 }
+
+// grouped says that group.id is set, so that there are transactional ids. Without a lock then it is as if the group may not be used.
+func (s *simulation) grouped() bool { return s.mode == exactlyOnce || s.locked }
 
 // say tells the story of the run.
 func (s *simulation) say(format string, args ...any) {
@@ -148,10 +174,18 @@ func (l *lockedLog) Write(b []byte) (int, error) {
 	return l.s.log.Write(b)
 }
 
-// start begins a process.
-func (s *simulation) start() *process {
+// next is the process of the moment, or, when p was the last one, another one that it begins.
+func (s *simulation) next(p *process) *process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.process != p {
+		return s.process
+	}
+	return s.start()
+}
+
+// start begins a process. The lock is held.
+func (s *simulation) start() *process {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	p := &process{s: s, number: len(s.processes) + 1, ctx: ctx, cancel: cancel, done: make(chan struct{}), links: make(map[*link]bool)}
 	s.process = p
@@ -173,6 +207,9 @@ func (s *simulation) crashed(p *process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended[p.number] = time.Now()
+	if s.locked && !s.stopping {
+		s.supervised.Go(func() { s.bury(p) })
+	}
 	select {
 	case s.crashes <- p:
 	default: // nobody listens any more
@@ -181,9 +218,14 @@ func (s *simulation) crashed(p *process) {
 
 // supervise starts a process whenever there is none, until the end.
 func (s *simulation) supervise() {
-	p := s.start()
+	p := s.next(nil)
 	for {
 		select {
+		case <-s.replaced:
+			p = s.now()
+			continue
+		case <-s.closing:
+			return
 		case dead := <-s.crashes:
 			if dead != p {
 				continue
@@ -197,7 +239,11 @@ func (s *simulation) supervise() {
 			s.mu.Unlock()
 			switch {
 			case p.err == nil && p.ctx.Err() != nil:
-			case diskFault(p.err):
+			case replacedBy(p.err) && s.yield(p) != nil:
+				s.say("process %d ends, since another one has taken its place: %v", p.number, p.err)
+				p = s.now()
+				continue
+			case harmless(p.err):
 				s.say("process %d ends: %v", p.number, p.err)
 			default:
 				s.mu.Lock()
@@ -211,9 +257,12 @@ func (s *simulation) supervise() {
 			}
 		}
 		s.sleep(s.upTo(3 * time.Second))
-		p = s.start()
+		p = s.next(p)
 	}
 }
+
+// harmless says of an error that a process may end with it, and be started again by what looks after it.
+func harmless(err error) bool { return diskFault(err) || errors.Is(err, emitter.ErrTimedOut) }
 
 // terminate stops the process as SIGTERM does; its supervisor starts another one.
 func (s *simulation) terminate() bool {
@@ -231,6 +280,7 @@ func (s *simulation) run() {
 	s.work()
 	s.heal()
 	s.arrive()
+	s.idle()
 	_, s.changes = s.mysql.total()
 	if len(s.list) == 0 {
 		s.end()
@@ -302,16 +352,26 @@ func (s *simulation) inject() {
 	all.Wait()
 }
 
-// choose picks a fault.
+// choose picks a fault: of those that few runs can have more often than of the others.
 func (s *simulation) choose() fault {
-	crash := s.plan.IntN(3) == 0
+	if s.plan.IntN(3) == 0 {
+		all := points(s.mode, s.store)
+		point := all[s.plan.IntN(len(all))]
+		return fault{name: describe(point), do: func(s *simulation) bool { return s.crashAt(point) }}
+	}
+	from := faults
+	switch s.plan.IntN(6) {
+	case 0:
+		from = handOver
+	case 1:
+		from = transactionFaults
+	}
+	possible := func(f fault) bool { return (f.only == "" || f.only == s.mode) && (f.possible == nil || f.possible(s)) }
+	if !slices.ContainsFunc(from, possible) {
+		from = faults
+	}
 	for {
-		if crash {
-			all := points(s.store)
-			point := all[s.plan.IntN(len(all))]
-			return fault{name: describe(point), do: func(s *simulation) bool { return s.crashAt(point) }}
-		}
-		if f := faults[s.plan.IntN(len(faults))]; f.possible == nil || f.possible(s) {
+		if f := from[s.plan.IntN(len(from))]; possible(f) {
 			return f
 		}
 	}
@@ -362,25 +422,50 @@ func (s *simulation) finish() (*history, error) {
 	} else if exits == nil {
 		p := s.now()
 		s.terminate()
-		s.supervised.Wait()
 		if p.err != nil {
 			s.violated("C12", "the process does not stop in order: %v", p.err)
 		}
 	}
 	for _, p := range s.processes {
-		<-p.done
+		p.cancel(context.Canceled)
+		if !s.happens(p.done, 2*time.Minute) {
+			s.violated("C12", "process %d does not end", p.number)
+			p.crash()
+			<-p.done
+		}
 	}
+	close(s.closing)
+	s.supervised.Wait()
 	return s.history()
 }
 
 // history is what is to be checked.
 func (s *simulation) history() (*history, error) {
-	log, err := s.kafka.log(dataTopics(), kgo.ReadUncommitted())
+	level := kgo.ReadUncommitted()
+	saves := slices.DeleteFunc(slices.Clone(s.notes.saves), func(s *save) bool { return s.refused })
+	var offsets []*kgo.Record
+	if s.mode == exactlyOnce {
+		level = kgo.ReadCommitted()
+		var err error
+		if saves, offsets, err = s.committedSaves(); err != nil {
+			return nil, err
+		}
+	}
+	log, err := s.kafka.log(dataTopics(), level)
 	if err != nil {
 		return nil, err
 	}
+	// What came before the first offset was not to be brought. One that was not stored is not the first: the next attempt begins anew.
+	for len(saves) > 0 && slices.ContainsFunc(s.notes.loads, func(l load) bool { return l.none && l.at.After(saves[0].at) }) {
+		saves = saves[1:]
+	}
+	first := 0
+	if len(saves) > 0 {
+		first = saves[0].done.changes
+	}
 	return &history{
-		rows: s.mysql.rows, changes: s.mysql.changes[s.first():s.changes], log: log, loads: s.notes.loads, saves: s.notes.saves,
+		exact: s.mode == exactlyOnce, whole: s.boundaries == emitter.AtWholeTransactions, offsets: offsets, first: first,
+		rows: s.mysql.rows, changes: s.mysql.changes[first:s.changes], log: log, loads: s.notes.loads, saves: saves,
 		complete: true, flush: s.flushInterval, ended: s.ended,
 		calm: func(from, to time.Time) bool {
 			for _, d := range s.disturbed {
@@ -391,14 +476,6 @@ func (s *simulation) history() (*history, error) {
 			return true
 		},
 	}, nil
-}
-
-// first is the number of the first change that the stream had to bring: the first offset stored lies before it.
-func (s *simulation) first() int {
-	if len(s.notes.saves) == 0 {
-		return 0
-	}
-	return s.notes.saves[0].done.changes
 }
 
 func (s *simulation) close() {

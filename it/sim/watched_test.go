@@ -41,7 +41,11 @@ func (w *watchedDelivery) Deliver(ctx context.Context) error {
 	if err := w.p.at(pointHandOver); err != nil {
 		return err
 	}
-	return w.Delivery.Deliver(ctx)
+	err := w.Delivery.Deliver(ctx)
+	if s := w.p.s; s.window > 0 && s.mode == atLeastOnce && w.Unacked() > s.window { // of a transaction there may be more
+		s.violated("C13", "process %d has %d records on their way, and at most %d may be", w.p.number, w.Unacked(), s.window)
+	}
+	return err
 }
 
 type watchedStore struct {
@@ -67,6 +71,9 @@ func (w *watchedStore) Save(ctx context.Context, key offset.Key, o offset.Offset
 	w.p.mu.Unlock()
 	note := w.p.s.notes.saving(w.p, o)
 	if err := w.Store.Save(ctx, key, o); err != nil {
+		if isFenced(err) {
+			w.p.s.notes.refused(note)
+		}
 		return err
 	}
 	w.p.s.notes.saved(note)

@@ -132,6 +132,9 @@ func (w *workload) next() *transaction {
 	switch w.rng.IntN(25) {
 	case 0:
 		statements, most = 3, 120 // a large one
+		if w.rng.IntN(12) == 0 {
+			most = 900 // which is more than a batch
+		}
 	case 1:
 		statements = 0 // an empty one
 	}
