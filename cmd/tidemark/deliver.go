@@ -33,8 +33,8 @@ type deliveries struct {
 	records int         // bounds the bytes of the records on their way; 0: the default
 	may     func() bool // whether this process may still write; nil: it may
 	log     *zap.Logger
-	poison  *poison    // nil: what Kafka does not take ends a delivery
-	line    kafka.Line // what the deliveries have in common
+	poison  *poison     // nil: what Kafka does not take ends a delivery
+	line    *kafka.Line // what the deliveries have in common; nil: nothing
 
 	// Of exactly-once delivery.
 	topic *kafka.TopicStore // where the offsets are; nil: in a file
@@ -45,7 +45,7 @@ type deliveries struct {
 
 // open connects to Kafka and starts a delivery over that connection. One in transactions takes the transactional id before.
 func (d *deliveries) open(ctx context.Context) (emitter.Delivery, error) {
-	client, err := kafka.NewClient(kafka.ClientConfig{Properties: d.c.Producer, Reread: d.c.ProducerReread, Line: &d.line, Log: d.log})
+	client, err := kafka.NewClient(kafka.ClientConfig{Properties: d.c.Producer, Reread: d.c.ProducerReread, Line: d.line, Log: d.log})
 	if err != nil {
 		return nil, err
 	}

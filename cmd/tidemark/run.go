@@ -89,8 +89,9 @@ func run(ctx context.Context, files []string, lenient bool, flag *registryFlag, 
 		flag.use(c, registry)
 	}
 	standbys := make([]*standby.Standby, len(cfg.Connectors))
+	lines := make([]kafka.Line, len(cfg.Connectors))
 	for i, c := range cfg.Connectors {
-		if standbys[i], err = newStandby(ctx, c, cfg.Worker, log.With(zap.String("connector", c.Name))); err != nil {
+		if standbys[i], err = newStandby(ctx, c, cfg.Worker, &lines[i], log.With(zap.String("connector", c.Name))); err != nil {
 			return fmt.Errorf("connector %s: %w", c.Name, err)
 		}
 	}
@@ -103,7 +104,7 @@ func run(ctx context.Context, files []string, lenient bool, flag *registryFlag, 
 		group.Go(func() error {
 			log := log.With(zap.String("connector", c.Name))
 			err := oneOfSeveral(connectors, standbys[i], func(ctx context.Context, may func() bool) error {
-				return runConnector(ctx, c, cfg.Worker, store, definitions, memory.records, may, log)
+				return runConnector(ctx, c, cfg.Worker, store, definitions, memory.records, &lines[i], may, log)
 			})
 			if err != nil {
 				return fmt.Errorf("connector %s: %w", c.Name, err)
@@ -203,9 +204,9 @@ func topicGroups(c *config.Connector) []kafka.TopicGroup {
 	return groups
 }
 
-// runConnector streams one connector until ctx is done. records bounds the bytes of its records on their way; may says whether this
-// process may still send and store.
-func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, store offset.Store, definitions schema.Store, records int, may func() bool, log *zap.Logger) error {
+// runConnector streams one connector until ctx is done. records bounds the bytes of its records on their way; line is what has become of
+// earlier runs; may says whether this process may still send and store.
+func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, store offset.Store, definitions schema.Store, records int, line *kafka.Line, may func() bool, log *zap.Logger) error {
 	regs, err := openRegistries(c, false, log)
 	if err != nil {
 		return err
@@ -231,7 +232,7 @@ func runConnector(ctx context.Context, c *config.Connector, w *config.Worker, st
 		store, topic = own, own.TopicStore
 	}
 	key := offset.Key{Connector: c.Name, Server: c.Prefix}
-	delivery := &deliveries{c: c, records: records, may: may, log: log, topic: topic, key: key, flush: w.FlushInterval}
+	delivery := &deliveries{c: c, records: records, line: line, may: may, log: log, topic: topic, key: key, flush: w.FlushInterval}
 	poison := newPoison(c, regs, log)
 	defer poison.close()
 	delivery.poison = poison

@@ -14,8 +14,9 @@ import (
 )
 
 // newStandby makes this process one of several that may run a connector, of which a consumer group chooses one; nil where there is no
-// such group: with offsets in a file, whose lock keeps others out, and without group.id. It does not wait.
-func newStandby(ctx context.Context, c *config.Connector, w *config.Worker, log *zap.Logger) (*standby.Standby, error) {
+// such group: with offsets in a file, whose lock keeps others out, and without group.id. The line is of the connector's deliveries. It does
+// not wait.
+func newStandby(ctx context.Context, c *config.Connector, w *config.Worker, line *kafka.Line, log *zap.Logger) (*standby.Standby, error) {
 	switch {
 	case w.OffsetTopic == nil:
 		return nil, nil
@@ -23,11 +24,11 @@ func newStandby(ctx context.Context, c *config.Connector, w *config.Worker, log 
 		log.Info("group.id is not set, so there is no standby, and nothing keeps another process with the same configuration from running the connector as well")
 		return nil, nil
 	}
-	return standby.New(ctx, standbyConfig(c, w, log))
+	return standby.New(ctx, standbyConfig(c, w, line, log))
 }
 
-func standbyConfig(c *config.Connector, w *config.Worker, log *zap.Logger) standby.Config {
-	return standby.Config{Lock: lockOf(c, w, log), Fenced: isFenced, LastUse: emitter.LastUse, Replaced: isReplaced, Log: log}
+func standbyConfig(c *config.Connector, w *config.Worker, line *kafka.Line, log *zap.Logger) standby.Config {
+	return standby.Config{Lock: lockOf(c, w, log), Anew: line.Forget, Fenced: isFenced, LastUse: emitter.LastUse, Replaced: isReplaced, Log: log}
 }
 
 // isFenced says that another producer has come to the connector's transactional id.

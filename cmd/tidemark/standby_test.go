@@ -12,6 +12,7 @@ import (
 	"github.com/tidemark-cdc/tidemark/binlog/server"
 	"github.com/tidemark-cdc/tidemark/cmd/internal/config"
 	"github.com/tidemark-cdc/tidemark/emitter"
+	"github.com/tidemark-cdc/tidemark/emitter/kafka"
 )
 
 // Without a group there is no lock, and the connector just runs.
@@ -21,7 +22,7 @@ func TestWithoutAGroup(t *testing.T) {
 		"no group.id": {OffsetTopic: &config.OffsetTopic{Name: "offsets"}},
 	} {
 		core, logs := observer.New(zap.InfoLevel)
-		s, err := newStandby(t.Context(), &config.Connector{Name: "c"}, w, zap.New(core))
+		s, err := newStandby(t.Context(), &config.Connector{Name: "c"}, w, new(kafka.Line), zap.New(core))
 		if err != nil || s != nil {
 			t.Fatal(name, s, err)
 		}
@@ -41,7 +42,7 @@ func TestWithoutAGroup(t *testing.T) {
 
 // What another process of the connector does to this one is told from its own faults, however much is said around it.
 func TestWhatAnotherProcessCauses(t *testing.T) {
-	cfg := standbyConfig(&config.Connector{Name: "c"}, &config.Worker{GroupID: "g", OffsetTopic: &config.OffsetTopic{Name: "offsets"}}, zap.NewNop())
+	cfg := standbyConfig(&config.Connector{Name: "c"}, &config.Worker{GroupID: "g", OffsetTopic: &config.OffsetTopic{Name: "offsets"}}, new(kafka.Line), zap.NewNop())
 	for err, want := range map[error][2]bool{
 		emitter.ErrFenced: {true, false}, server.ErrReplaced: {false, true}, server.ErrServerIDInUse: {}, emitter.ErrStale: {},
 	} {

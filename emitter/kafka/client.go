@@ -57,6 +57,10 @@ type Line struct {
 	outages   outages
 }
 
+// Forget has the next producer follow none: it takes a transactional id whoever has it, where it would else end, fenced, if
+// somebody else has begun with the id since the one before.
+func (l *Line) Forget() { l.producers.Forget() }
+
 // Client is a connection to a cluster, safe for concurrent use. It connects when it is first used and again whenever it
 // has to, without end.
 type Client struct {

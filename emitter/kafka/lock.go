@@ -65,8 +65,10 @@ type Lock struct {
 	changed    chan struct{} // closed when state changes
 	id         string        // as the coordinator has named this member; "" before
 	generation int32         // of the group that this member has joined last; -1: none
-	joining    bool          // a join is under way, so a heartbeat may have an old generation
-	decided    bool          // the group has answered to a join once
+	held       int32         // the generation in which it had the lock last, unless another has had it since; -1: none
+	tenancy    int
+	joining    bool // a join is under way, so a heartbeat may have an old generation
+	decided    bool // the group has answered to a join once
 	tenure     tenure
 	asked      time.Time // when Members was asked that was answered last
 	told       string    // the trouble that was said and is not over
@@ -98,7 +100,7 @@ func NewLock(cfg LockConfig) (*Lock, error) {
 		return nil, err
 	}
 	return &Lock{
-		cfg: cfg, client: client, log: cfg.Log, born: time.Now(), rejoin: make(chan struct{}, 1), changed: make(chan struct{}), generation: -1,
+		cfg: cfg, client: client, log: cfg.Log, born: time.Now(), rejoin: make(chan struct{}, 1), changed: make(chan struct{}), generation: -1, held: -1,
 		tenure: tenure{session: cfg.SessionTimeout, rebalance: rebalances * cfg.SessionTimeout},
 	}, nil
 }
@@ -114,6 +116,14 @@ func (l *Lock) State() (LockState, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.state, l.changed
+}
+
+// Tenancy is a number that changes when this process is given the lock after another may have had it. It stays the same while
+// the lock is held, and also when it is lost, because this process stood still, say, and given back with nobody else there meanwhile.
+func (l *Lock) Tenancy() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tenancy
 }
 
 // Claim takes the lock before the group has decided, for a process that [Lock.Members] has named nobody else to: the coordinator
@@ -207,6 +217,7 @@ func (l *Lock) join(ctx context.Context) error {
 	case <-l.rejoin: // what asked for this join
 	default:
 	}
+	l.lookBack(ctx)
 	l.mu.Lock()
 	req := l.joinRequest()
 	l.joining = true
@@ -233,6 +244,21 @@ func (l *Lock) join(ctx context.Context) error {
 		return err
 	}
 	return l.sync(ctx, resp)
+}
+
+// lookBack looks whether others are in the group that this member has fallen out of with the lock: one of them may have it, or have had it.
+func (l *Lock) lookBack(ctx context.Context) {
+	l.mu.Lock()
+	back := l.id == "" && l.held >= 0
+	l.mu.Unlock()
+	if !back {
+		return
+	}
+	if members, err := l.members(ctx); err != nil || len(members) > 0 {
+		l.mu.Lock()
+		l.held = -1
+		l.mu.Unlock()
+	}
 }
 
 // joinRequest asks for a place in the group. The lock is held.
@@ -268,8 +294,14 @@ func (l *Lock) sync(ctx context.Context, joined *kmsg.JoinGroupResponse) error {
 	case err == nil && l.id == joined.MemberID && l.generation == joined.Generation:
 		l.tenure.settle(sent)
 		if hasLock(l.cfg.Topic, resp.MemberAssignment) {
+			// Without this member the group was empty, which was one generation, if it still was when this one came back.
+			if alone := l.held >= 0 && l.generation > l.held && l.generation <= l.held+2; l.state == LockWaiting && !alone {
+				l.tenancy++
+			}
+			l.held = l.generation
 			l.become(LockHeld)
 		} else {
+			l.held = -1
 			l.become(LockWaiting)
 		}
 		return nil

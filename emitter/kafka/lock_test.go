@@ -443,6 +443,82 @@ func TestLockYield(t *testing.T) {
 	})
 }
 
+// TestLockTenancy stays the same while nobody else can have had the lock, and changes when another has had it.
+func TestLockTenancy(t *testing.T) {
+	inBubble(t, 1, func(t *testing.T, r *lockRig) {
+		lose := func(m *lockMember) {
+			t.Helper()
+			_, lost := m.State()
+			m.link.hold(true)
+			time.Sleep(lockSession + 2*time.Second)
+			m.link.hold(false)
+			<-lost
+		}
+		gets := func(m *lockMember) {
+			t.Helper()
+			r.watch(2*lockSession, []*lockMember{m}, m.Held)
+		}
+		a := r.member("a").run()
+		gets(a)
+		first := a.Tenancy()
+		for range 2 { // alone
+			lose(a)
+			gets(a)
+			if a.Tenancy() != first {
+				t.Error("it changed though nobody else was there")
+			}
+		}
+		b := r.member("b").run() // joins, and stands by
+		r.passes(3*time.Second, a, a, b)
+		b.leave()
+		r.passes(3*time.Second, a, a)
+		if a.Tenancy() != first {
+			t.Error("it changed while the lock was held")
+		}
+		b = r.member("b").run()
+		r.passes(3*time.Second, a, a, b)
+		lose(a)
+		gets(b)
+		r.passes(3*time.Second, b, a, b)
+		b.end()
+		gets(a)
+		if a.Tenancy() == first {
+			t.Error("it is the same though another had the lock")
+		}
+		for name, goes := range map[string]func(c *lockMember){
+			"before a is back": func(c *lockMember) {
+				c.leave()
+				a.link.hold(false)
+			},
+			"when a is back": func(c *lockMember) { // so that both are one rebalance
+				c.stop()
+				if err := <-c.done; err != nil {
+					t.Error(err)
+				}
+				a.link.hold(false)
+				time.Sleep(2 * time.Second)
+				if err := c.Leave(t.Context()); err != nil {
+					t.Error(err)
+				}
+				c.Close()
+			},
+		} {
+			now := a.Tenancy()
+			c := r.member("c").run()
+			r.passes(3*time.Second, a, a, c)
+			a.link.hold(true)
+			gets(c)
+			goes(c)
+			r.watch(2*lockSession, []*lockMember{a}, func() bool { return !a.Held() || a.Tenancy() != now })
+			gets(a)
+			if a.Tenancy() == now {
+				t.Errorf("it is the same though another had the lock, and went %s", name)
+			}
+		}
+		a.leave()
+	})
+}
+
 // A member that has died can be taken out of the group, upon which another has the lock at once.
 func TestLockRemove(t *testing.T) {
 	inBubble(t, 1, func(t *testing.T, r *lockRig) {

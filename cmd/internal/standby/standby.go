@@ -19,6 +19,10 @@ import (
 type Config struct {
 	Lock kafka.LockConfig // ClientID is what this process's own begins with
 
+	// Anew is called before the connector is run when another process of the group may have run it since this one did; nil: nobody hears
+	// of that. When it is not, and the transactional id is another producer's all the same, that one does not ask the group.
+	Anew func()
+
 	// Fenced tells the errors of a connector to whose transactional id another producer has come; nil: there are none.
 	Fenced func(error) bool
 	// LastUse says of such an error until when at least the id was this process's; zero, or nil: that is not known.
@@ -61,6 +65,11 @@ type Standby struct {
 	free     atomic.Bool // the group turned out to be one that may not be used
 	waits    bool        // it was said that this process stands by
 	retook   time.Time   // when it went on though fenced or replaced
+
+	anew    func()
+	tenancy int
+	began   time.Time // the first turn of the tenancy; zero: the next turn is the first one
+	decided time.Time // when the group had given the lock to this process, in the tenancy
 }
 
 // New begins to look at the group, without waiting, so that Run need not. Close ends that.
@@ -75,13 +84,16 @@ func newAs(ctx context.Context, me process, cfg Config) (*Standby, error) {
 	if cfg.LastUse == nil {
 		cfg.LastUse = func(error) time.Time { return time.Time{} }
 	}
+	if cfg.Anew == nil {
+		cfg.Anew = func() {}
+	}
 	lock, err := kafka.NewLock(cfg.Lock)
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	s := &Standby{
-		lock: lock, log: cfg.Log, fenced: orNever(cfg.Fenced), replaced: orNever(cfg.Replaced), lastUse: cfg.LastUse, base: base, me: me, seen: make(chan sight, 1), stop: stop,
+		lock: lock, log: cfg.Log, fenced: orNever(cfg.Fenced), replaced: orNever(cfg.Replaced), lastUse: cfg.LastUse, base: base, me: me, seen: make(chan sight, 1), stop: stop, anew: cfg.Anew,
 	}
 	go func() { s.seen <- s.look(ctx) }()
 	return s, nil
@@ -259,10 +271,12 @@ var errLost = errors.New("another process may run the connector")
 func (s *Standby) turn(ctx context.Context, broken <-chan error) (again bool, err error) {
 	life, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	began := time.Now()
-	var decided time.Time // when the group had given the lock to this process
-	if state, _ := s.lock.State(); state == kafka.LockHeld {
-		decided = began
+	if n := s.lock.Tenancy(); s.began.IsZero() || n != s.tenancy {
+		s.anew()
+		s.tenancy, s.began, s.decided = n, time.Now(), time.Time{}
+		if state, _ := s.lock.State(); state == kafka.LockHeld {
+			s.decided = s.began
+		}
 	}
 	s.refused.Store(false)
 	var watch sync.WaitGroup
@@ -274,8 +288,8 @@ func (s *Standby) turn(ctx context.Context, broken <-chan error) (again bool, er
 				end(errLost)
 				return
 			}
-			if state == kafka.LockHeld && decided.IsZero() {
-				decided = time.Now()
+			if state == kafka.LockHeld && s.decided.IsZero() {
+				s.decided = time.Now()
 			}
 			select {
 			case <-changed:
@@ -306,7 +320,7 @@ func (s *Standby) turn(ctx context.Context, broken <-chan error) (again bool, er
 	case cause != nil: // the membership has failed
 		return false, cause
 	case err != nil && (s.fenced(err) || s.replaced(err)):
-		return s.yield(ctx, err, began, decided)
+		return s.yield(ctx, err, s.began, s.decided)
 	case s.refused.Load() || err != nil && !s.lock.Held(): // whoever runs the connector now may be the cause of the error
 		s.log.Warn("it is not certain any more that this process has the lock; the connector goes on when it is", zap.Error(err))
 		return true, nil
@@ -348,7 +362,7 @@ func (s *Standby) yield(ctx context.Context, err error, began, decided time.Time
 		case <-changed:
 		case <-time.After(confirmed):
 			if s.lock.Held() && (s.retook.IsZero() || time.Since(s.retook) > retake) && s.early(ctx, err, began, decided) {
-				s.retook = time.Now()
+				s.retook, s.began = time.Now(), time.Time{}
 				s.log.Info("another process had begun to run the connector, too, and the group has decided for this one, which begins anew", zap.Error(err))
 				return true, nil
 			}

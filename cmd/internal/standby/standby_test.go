@@ -371,13 +371,14 @@ func TestFencedAtTheBeginning(t *testing.T) {
 			a.fail <- errFenced
 			await(t, 3*time.Second, "it begins anew", func() bool { return a.turns.Load() == turn+2 })
 			if turn == 0 {
-				if err := b.end(); err != nil {
-					t.Error(err)
-				}
 				time.Sleep(retake + settling)
 				a.frozen.Store(true)
 				time.Sleep(session + 5*time.Second)
 				a.frozen.Store(false)
+				await(t, session, "it stands by", func() bool { return a.said("standing by") == 1 })
+				if err := b.end(); err != nil {
+					t.Error(err)
+				}
 				await(t, 3*session, "it has the lock again", func() bool { return a.turns.Load() == 3 })
 				a.turns.Store(2)
 			}
@@ -387,6 +388,51 @@ func TestFencedAtTheBeginning(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// One that loses the lock while nobody else of its group is there, and gets it back, has not begun anew: who has fenced it meanwhile does not
+// ask the group. When another one has run the connector in between, it begins anew, and takes what that one had.
+func TestFencedWhileItStoodStill(t *testing.T) {
+	for name, alone := range map[string]bool{"alone": true, "with another that takes over": false} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				var anew atomic.Int32
+				a := r.start(func(cfg *Config) { cfg.Anew = func() { anew.Add(1) } })
+				a.runs(t, time.Second)
+				time.Sleep(2 * settling)
+				var b *instance
+				if !alone {
+					b = r.startOn(process{host: "other", pid: 7})
+					time.Sleep(5 * time.Second)
+				}
+				a.frozen.Store(true)
+				time.Sleep(time.Minute)
+				a.frozen.Store(false)
+				if !alone {
+					await(t, session, "it stands by", func() bool { return a.said("standing by") == 1 })
+					if err := b.end(); err != nil {
+						t.Error(err)
+					}
+				}
+				await(t, 3*session, "it has the lock again", func() bool { return a.turns.Load() == 2 })
+				a.fail <- errFenced
+				if alone {
+					await(t, 5*time.Second, "it ends", func() bool { return len(a.ended) > 0 })
+					if _, ok := errors.AsType[*FencedError](<-a.ended); !ok || anew.Load() != 1 {
+						t.Errorf("it began anew %d times", anew.Load())
+					}
+					return
+				}
+				await(t, 5*time.Second, "it begins anew", func() bool { return a.turns.Load() == 3 })
+				if anew.Load() != 3 {
+					t.Errorf("it began anew %d times", anew.Load())
+				}
+				if err := a.end(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }
 
 // One that began before the group had decided ends like any other when it is fenced later, by one that does not ask the group: nobody else is

@@ -46,7 +46,7 @@ type Client struct {
 	// MetadataAge is how old what is known of topics may become: Java's metadata.max.age.ms.
 	MetadataAge time.Duration
 
-	// Line is the earlier producers of change events without transactions; nil: each is on its own.
+	// Line is the earlier producers of change events; nil: each is on its own.
 	Line *Line
 
 	// Transient says whether waiting can heal an error of the cluster or of the connection to it.

@@ -133,6 +133,9 @@ func (t *transactions) initialize() bool {
 
 func (t *transactions) begin() error {
 	p := t.p
+	if err := t.untaken(); err != nil {
+		return err
+	}
 	req := kmsg.NewPtrInitProducerIDRequest()
 	req.TransactionalID, req.TransactionTimeoutMillis = &t.id, int32(t.most.Milliseconds())
 	req.ProducerID, req.ProducerEpoch = -1, -1
@@ -270,7 +273,7 @@ func (t *transactions) unaddable(part *partition, cause error) error {
 	return fmt.Errorf("adding topic %s to the transaction: %w", part.topic.name, cause)
 }
 
-var errNoAnswer = errors.New("the answer says nothing of a partition")
+var errNoAnswer = errors.New("the answer says nothing of what was asked")
 
 // hopeless says of the lack of an answer that trying again does not help.
 func hopeless(err error) bool {
@@ -363,11 +366,13 @@ func (t *transactions) finish(commit bool) error {
 			case kerr.IsRetriable(err):
 				t.look(err)
 			case errors.Is(err, kerr.UnknownServerError):
+				t.unanswered = true
 				return fmt.Errorf("transactional id %s: %s: %w: %w", t.id, doing, ErrUnknownOutcome, err)
 			default:
 				return fmt.Errorf("transactional id %s: %s: %w", t.id, doing, err)
 			}
 		} else if sent {
+			t.unanswered = true
 			return fmt.Errorf("transactional id %s: %s: %w: its coordinator was told, and there is no answer: %w", t.id, doing, ErrUnknownOutcome, err)
 		} else if p.ctx.Err() != nil || hopeless(err) {
 			return err

@@ -70,14 +70,17 @@ func (p *Producer) follow() error {
 // leave lets the next producer follow this one, which has ended. One whose id a broker knows otherwise has none to follow.
 func (p *Producer) leave() {
 	line := p.cfg.Client.Line
-	if line == nil || p.transactions != nil {
+	if line == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
 	case <-p.ready:
-		if !p.spoilt {
+		switch {
+		case p.transactions != nil:
+			p.transactions.leave(line)
+		case !p.spoilt:
 			line.Leave(p.cluster, p.id, p.epoch)
 		}
 	default:

@@ -68,7 +68,7 @@ type transaction struct {
 }
 
 // transactions is what a producer has under its transactional id. Its first transaction is being sent, records are appended to the
-// last one; they may be the same. The producer's lock guards all but peer.
+// last one; they may be the same. The producer's lock guards all but peer and unanswered.
 type transactions struct {
 	p    *Producer
 	id   string
@@ -90,7 +90,8 @@ type transactions struct {
 	stopped  chan struct{} // closed when nothing is done any more
 	bell     chan struct{}
 
-	peer *broker // the coordinator; of run
+	peer       *broker // the coordinator; of run
+	unanswered bool    // the end of a transaction; of run
 }
 
 func newTransactions(p *Producer, cfg Transaction) *transactions {
