@@ -145,6 +145,25 @@ func TestProxy(t *testing.T) {
 		}
 	}
 
+	asks, met := dial(), p.HoldAtRequest(26)
+	requests := []byte("\x00\x00\x00\x03\x00\x01-\x00\x00\x00\x03\x00\x1a-") // of the keys 1 and 26
+	for i, b := range [][]byte{requests[:7], requests[7:]} {
+		if _, err := asks.Write(b); err != nil {
+			t.Fatal(err)
+		}
+		_ = asks.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+		if _, err := io.ReadFull(asks, make([]byte, 7)); (err == nil) != (i == 0) {
+			t.Errorf("request %d: %v", i, err)
+		}
+	}
+	<-met
+	p.Hold(false, false)
+	_ = asks.SetReadDeadline(time.Now().Add(time.Second))
+	got := make([]byte, 7)
+	if _, err := io.ReadFull(asks, got); err != nil || string(got) != string(requests[7:]) {
+		t.Errorf("after the hold: %q, %v", got, err)
+	}
+
 	p.Throttle(64 << 10)
 	begun := time.Now()
 	sent := bytes.Repeat([]byte("x"), 32<<10)

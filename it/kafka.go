@@ -229,6 +229,12 @@ func (k *Kafka) Count(t testing.TB, prefix string) int64 {
 // isolation.level=read_committed gets. It waits for transactions that are open.
 func (k *Kafka) Read(t testing.TB, prefix string) []Message {
 	t.Helper()
+	return k.read(t, prefix, kgo.ReadCommitted())
+}
+
+// read is Read for a consumer with this isolation level.
+func (k *Kafka) read(t testing.TB, prefix string, level kgo.IsolationLevel) []Message {
+	t.Helper()
 	topics := k.Topics(t, prefix)
 	if len(topics) == 0 {
 		return nil
@@ -261,7 +267,7 @@ func (k *Kafka) Read(t testing.TB, prefix string) []Message {
 	}
 	// Control records are kept because the last one of a partition may be one.
 	c, err := kgo.NewClient(kgo.SeedBrokers(k.Addr()), kgo.ConsumePartitions(start), kgo.FetchMaxWait(200*time.Millisecond),
-		kgo.FetchMaxBytes(8<<20), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())
+		kgo.FetchMaxBytes(8<<20), kgo.FetchIsolationLevel(level), kgo.KeepControlRecords())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,13 +81,22 @@ func (p *Proxy) Throttle(bytesPerSecond int) { p.set(func() { p.rate = bytesPerS
 type ambush struct {
 	key       int16
 	delivered bool
+	hold      bool          // instead of cutting
 	met       chan struct{} // closed when it has come
 }
 
 // CutAtRequest cuts the connection that the next request with this API key comes over: when the server has got all of it and before
 // the client gets the answer, or, not delivered, before the server has got it. What it returns is closed then.
 func (p *Proxy) CutAtRequest(key int16, delivered bool) <-chan struct{} {
-	a := &ambush{key, delivered, make(chan struct{})}
+	a := &ambush{key: key, delivered: delivered, met: make(chan struct{})}
+	p.set(func() { p.ambush = a })
+	return a.met
+}
+
+// HoldAtRequest holds all that clients send, as [Proxy.Hold] does, from the next request with this API key of Kafka's on, before the
+// server has got any of that. What it returns is closed then.
+func (p *Proxy) HoldAtRequest(key int16) <-chan struct{} {
+	a := &ambush{key: key, hold: true, met: make(chan struct{})}
 	p.set(func() { p.ambush = a })
 	return a.met
 }
@@ -136,14 +145,20 @@ func (p *Proxy) trap() *ambush {
 	return p.ambush
 }
 
-// spring cuts a connection in an ambush.
-func (p *Proxy) spring(a *ambush, client, server net.Conn) {
-	mine := false
+// take takes an ambush away, which only one connection does.
+func (p *Proxy) take(a *ambush) (mine bool) {
 	p.set(func() {
 		if mine = p.ambush == a; mine {
 			p.ambush = nil
+			p.holdUp = p.holdUp || a.hold
 		}
 	})
+	return mine
+}
+
+// spring cuts a connection in an ambush.
+func (p *Proxy) spring(a *ambush, client, server net.Conn) {
+	mine := p.take(a)
 	if tcp, ok := client.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 	}
@@ -227,7 +242,16 @@ func (p *Proxy) forward(dst, src net.Conn, up bool) {
 				return
 			}
 			if a := p.trap(); up {
-				if at := sent.find(buf[:n], a); at >= 0 {
+				switch at := sent.find(buf[:n], a); {
+				case at >= 0 && a.hold:
+					sent.find(buf[at:n], nil) // the rest
+					if p.take(a) {
+						close(a.met)
+					}
+					if !p.pass(0, up) {
+						return
+					}
+				case at >= 0:
 					_, _ = dst.Write(buf[:at])
 					p.spring(a, src, dst)
 					return
