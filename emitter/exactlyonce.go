@@ -66,6 +66,10 @@ const (
 	mostInTransaction = 10_000
 	// longestTransaction is how long one stays open.
 	longestTransaction = 100 * time.Millisecond
+	// With more than fewRecords there is a backlog. That the source waits for a moment does not end it, and the transaction goes on
+	// until nothing has come for backlogPause: to end one takes Kafka as long as a thousand records.
+	fewRecords   = 512
+	backlogPause = 5 * time.Millisecond
 	// abortWait is how long Close waits for the end of a transaction that is given up.
 	abortWait = 2 * time.Second
 )
@@ -84,6 +88,7 @@ type ExactlyOnce struct {
 	made    ExactlyOnceConfig
 	offsets *producer.Topic
 	longest time.Duration // that a transaction stays open
+	pause   time.Duration // after which a backlog has ended
 
 	// Of the goroutine that calls the methods.
 	mark  int   // so many records of the batch are whole rows
@@ -101,6 +106,8 @@ type ExactlyOnce struct {
 	handing   bool       // it ends anywhere
 	sealed    bool       // it has the offset behind it already
 	wanted    bool       // it is to be ended when the one before has
+	waits     time.Time  // the source did, and nothing was handed over since; zero: something was
+	backlog   bool       // the one before ended with many records
 	last      offset.Offset
 	prepared  *kafka.Prepared // the last one that was ended
 	finished  bool            // there are no transactions any more
@@ -138,7 +145,7 @@ func NewExactlyOnce(ctx context.Context, client *kafka.Client, cfg ExactlyOnceCo
 	if err := cfg.Store.SameCluster(ctx, client); err != nil {
 		return nil, err
 	}
-	d := &ExactlyOnce{made: cfg, poke: make(chan struct{}, 1), stop: make(chan struct{}), timer: time.NewTimer(time.Hour), longest: longestTransaction}
+	d := &ExactlyOnce{made: cfg, poke: make(chan struct{}, 1), stop: make(chan struct{}), timer: time.NewTimer(time.Hour), longest: longestTransaction, pause: backlogPause}
 	if cfg.Boundaries == AtIntervals {
 		d.longest = cfg.Interval
 	}

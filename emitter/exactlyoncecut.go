@@ -45,7 +45,16 @@ func (d *ExactlyOnce) look(waits bool) {
 	case d.count == 0:
 		limit = d.made.FlushInterval
 	case !d.partial:
-		d.wanted = d.wanted || waits && d.made.Boundaries != AtIntervals
+		if waits && d.made.Boundaries != AtIntervals {
+			d.waits = time.Now()
+		}
+		switch {
+		case d.waits.IsZero():
+		case !d.many(d.count):
+			limit = 0
+		case since.Add(limit).Sub(d.waits) > d.pause:
+			since, limit = d.waits, d.pause
+		}
 	case !d.endable():
 		return
 	default:
@@ -55,11 +64,16 @@ func (d *ExactlyOnce) look(waits bool) {
 		d.timer.Reset(left)
 		return
 	}
-	d.wanted = d.count > 0 && !d.partial // what comes until the one before has ended is ended with it
+	// What comes until the one before has ended is ended with it, unless a backlog comes.
+	d.wanted = limit > 0 && d.count > 0 && !d.partial
 	if !d.waitsForEnd() {
 		d.cut()
 	}
 }
+
+// many says of so many records in the open transaction that there is a backlog, as there was when the one before ended with many.
+// making is held.
+func (d *ExactlyOnce) many(records int) bool { return d.backlog || records > fewRecords }
 
 // sendable is when the open transaction could be sent: after the one before had ended.
 func (d *ExactlyOnce) sendable(since time.Time) time.Time {
@@ -86,7 +100,7 @@ func (d *ExactlyOnce) waitsForEnd() bool {
 func (d *ExactlyOnce) cut() {
 	after, n := d.last, d.count
 	sealed := d.sealed
-	d.count, d.partial, d.moved, d.wanted, d.sealed = 0, false, false, false, false
+	d.count, d.partial, d.moved, d.wanted, d.sealed, d.waits = 0, false, false, false, false, time.Time{}
 	if d.Err() != nil {
 		return
 	}
@@ -100,6 +114,7 @@ func (d *ExactlyOnce) cut() {
 		d.putOffset(entries, after)
 		d.producer.End()
 	}
+	d.backlog = n > fewRecords
 	d.end.Lock()
 	d.ending++
 	d.inEnding += n

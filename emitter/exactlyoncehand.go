@@ -13,7 +13,7 @@ import (
 // nothing more comes soon.
 func (d *ExactlyOnce) deliver(ctx context.Context, waits bool) error {
 	if len(d.batch.Records) > 0 {
-		d.seals = waits && d.whole == len(d.batch.Records) && d.made.Boundaries != AtIntervals && !d.waitsForEnd()
+		d.seals = waits && d.whole == len(d.batch.Records) && d.endsNow(d.whole-d.next)
 		if err := d.handWhole(ctx); err != nil {
 			return err
 		}
@@ -26,6 +26,13 @@ func (d *ExactlyOnce) deliver(ctx context.Context, waits bool) error {
 	defer d.making.Unlock()
 	d.look(waits)
 	return nil
+}
+
+// endsNow says that the open transaction ends as soon as the source waits, with so many records more.
+func (d *ExactlyOnce) endsNow(more int) bool {
+	d.making.Lock()
+	defer d.making.Unlock()
+	return d.made.Boundaries != AtIntervals && !d.many(d.count+more) && !d.waitsForEnd()
 }
 
 // handWhole hands over up to the last commit in the batch, and before that what was begun.
@@ -114,15 +121,20 @@ func (d *ExactlyOnce) take(records []Record, after offset.Offset, now time.Time)
 	if d.finished {
 		return
 	}
+	var entries []kafka.Entry
+	stored := after
 	if d.count == 0 {
 		d.since, d.moved = now, false
 		d.timer.Reset(d.longest)
+		if d.backlog { // they are there already; Kafka's leader of the offset asks the coordinator now and not at the end
+			entries, stored = d.prepared.Entries, d.prepared.Offset()
+		}
 	}
 	d.count += len(records)
-	d.last = after
-	var entries []kafka.Entry
+	d.last, d.waits = after, time.Time{}
 	if d.sealed = d.seals && d.next+len(records) == len(d.batch.Records); d.sealed { // in one request with the records
 		var err error
+		stored = after
 		if entries, err = d.prepare(after); err != nil {
 			_ = d.fail(err)
 			return
@@ -130,7 +142,7 @@ func (d *ExactlyOnce) take(records []Record, after offset.Offset, now time.Time)
 	}
 	d.producer.Begin(now)
 	d.put(records, group)
-	d.putOffset(entries, after)
+	d.putOffset(entries, stored)
 	d.producer.End()
 }
 

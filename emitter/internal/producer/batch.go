@@ -22,6 +22,7 @@ type batch struct {
 	sealed   bool // head and pieces are what is sent; the records may be compressed
 	note     bool // stands for a record that was refused
 	in       *transaction
+	first    bool // of its partition in the transaction
 	parts    []Part
 	since    time.Time // of its first record
 	attempts int

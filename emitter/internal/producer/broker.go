@@ -110,6 +110,9 @@ func (b *broker) take(most int, strictly bool) (taken []sending, wait time.Durat
 	if b.requests >= mostRequests || p.ctx.Err() != nil || p.refused || len(b.ready) == 0 || t != nil && t.aborting {
 		return nil, 0
 	}
+	if strictly && t != nil && !fit(b.ready, most) {
+		return nil, 0 // the first batches in a transaction are for one request
+	}
 	linger := p.cfg.Client.Linger
 	if p.flushing > 0 || p.full {
 		linger = 0
@@ -152,6 +155,16 @@ func (b *broker) take(most int, strictly bool) (taken []sending, wait time.Durat
 		b.requests++
 	}
 	return taken, wait
+}
+
+// fit says that the next batches of partitions have no more bytes.
+func fit(parts []*partition, most int) bool {
+	for _, part := range parts {
+		if most -= part.queue[0].bytes(); most < 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // send sends batches over a connection, nil: over the one there is, or a new one. The answer is dealt with elsewhere. The

@@ -246,10 +246,18 @@ func (p *Producer) End() { p.unlock() }
 // place finds the batch for a record.
 func (p *Producer) place(part *partition, r *Record) *batch {
 	size := mostSize(r.Key, r.Value, r.Headers)
+	first := part.proven != p.appended
 	if n := len(part.queue); n > 0 {
-		if b := part.queue[n-1]; !b.closed && b.in == p.appended && b.bytes()+size <= p.largest {
+		b := part.queue[n-1]
+		most := p.largest
+		if b.first {
+			most = min(most, firstBytes)
+		}
+		if !b.closed && b.in == p.appended && b.bytes()+size <= most {
 			return b
-		} else if !b.closed {
+		}
+		first = first && b.in != p.appended
+		if !b.closed {
 			b.closed = true
 			if part.listed {
 				part.broker.stir() // it lingers no more
@@ -260,6 +268,7 @@ func (p *Producer) place(part *partition, r *Record) *batch {
 	b.since = p.began
 	if b.in = p.appended; b.in != nil {
 		b.in.batches++
+		b.first = first
 	}
 	part.queue = append(part.queue, b)
 	p.pending++

@@ -17,7 +17,14 @@ type Transaction struct {
 	Timeout time.Duration // Java's transaction.timeout.ms, after which the cluster ends a transaction by itself; 0: a minute
 }
 
-const defaultTimeout = time.Minute
+const (
+	defaultTimeout = time.Minute
+
+	// firstBytes is how large the first batch of a partition in a transaction may become. Its leader asks the coordinator about it before
+	// it takes the request, and reads no other one of the connection meanwhile: small ones are in one request, for which it asks once, and
+	// is done with soon.
+	firstBytes = 64 << 10
+)
 
 // Why a producer with transactions has ended, beside what ends any. After each of them the stored offset says what was committed,
 // once the next producer of the id is ready.
