@@ -41,8 +41,9 @@ func TestSmoke(t *testing.T) {
 		Statement: 100, Tables: 20, Partitions: 3, Rates: []int{100, 0}, Seconds: 4, Idle: 1, Debezium: it.Properties{}, Tidemark: it.Properties{},
 	}
 	r := Run(t, o, nil)
-	// Neither other format is written by the program by hand. Of what is written while it is read there is no floor.
-	if got, want := len(r.lines), 4+2*3+2*4+2*3+1+4+2*3+3*4+2*3; got != want {
+	// Neither other format is written by the program by hand. Of what is written while it is read there is no floor. Exactly-once is
+	// measured in W1 and W2, and in W5 at one rate.
+	if got, want := len(r.lines), 4+2*3+2*4+2*3+1+4+2*3+3*4+2*3+3; got != want {
 		t.Errorf("%d lines, want %d", got, want)
 	}
 	for _, s := range r.Growth {
@@ -125,6 +126,8 @@ func TestReport(t *testing.T) {
 	}
 	for i, rate := range []float64{30, 10, 20} {
 		r.add(line{"W1", "json", "none", "tidemark"}, Result{Rate: rate * 10, CPU: rate / 20, Used: 2, RSS: 50e6})
+		r.add(line{"W1", "json", "none", exactly}, Result{Rate: rate * 9.5, CPU: rate / 20 * 1.1, Used: 2, RSS: 50e6})
+		r.add(line{"W5 200 a second", "json", "none", exactly}, Result{P50: time.Millisecond, P99: 49 * time.Millisecond})
 		r.add(line{"W1", "json", "none", "debezium"}, Result{Rate: rate, CPU: rate, Used: 2, RSS: 1000e6})
 		r.add(line{"W1", "json", "none", "floor"}, Result{Rate: rate, CPU: rate, Used: 0.5, RSS: 1000e6})
 		r.add(line{"W4 SIGKILL", "json", "none", "tidemark"}, Result{
@@ -149,8 +152,13 @@ func TestReport(t *testing.T) {
 		"| 4 | W4 SIGKILL json, none: rows repeated that were before the stored offset | 1 | ≤ 0 | **not held** |",
 		"| 4 | W4 SIGKILL json, none: rows lost | 0 | ≤ 0 | held |",
 		"| 6 | flat in tables: furthest from the mean, % | 50.0 | ≤ 15.0 | **not held** |",
+		"| 7 | W1 json, none: exactly-once : at-least-once, rows/s | 0.950 | ≥ 0.900 | held |",
+		"| 7 | W1 json, none: exactly-once : at-least-once, CPU a row | 1.100 | ≤ 1.050 | **not held** |",
+		"| 7 | W5 json, none: 200 a second with exactly-once, until it is committed, p99, ms | 49.0 | ≤ 50.0 | held |",
 		"| workload | format | compression | tool | rows/s | CPU-s/M rows | its rounds | CPU-s measured | peak RSS, MB | rows/s : Debezium | CPU : Debezium | CPU : canal | CPU : floor | also |",
 		"| W1 | json | none | tidemark | 200 | 1.00 | 0.50–1.50 | 2.0 | 50 | 10 | 0.05 | – | 0.05 |  |",
+		"| W1 | json | none | exactly-once | 190 | 1.10 | 0.55–1.65 | 2.0 | 50 | 9.5 | 0.055 | – | 0.055 |  |",
+		"| W5 200 a second | json | none | exactly-once | – | – | – | – | 0 | – | – | – | – | p50 1 ms, p99 49 ms |",
 		"| W1 | json | none | debezium | 20 | 20.00 | 10.00–30.00 | 2.0 | 1000 | 1 | 1 | – | 1 |  |",
 		"| W1 | json | none | floor | 20 | 20.00 | 10.00–30.00 | 0.5 | 1000 | 1 | 1 | – | 1 |  |",
 		"| W4 SIGKILL | json | none | tidemark | – | – | – | – | 0 | – | – | – | – | first new record 202 ms, 1 repeated, 0 lost, 1 were there behind the stored offset |",

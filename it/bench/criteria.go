@@ -105,6 +105,7 @@ func (r *Report) criteria() []criterion {
 	v.starts(others)
 	v.latency(others)
 	v.growth()
+	v.exactly(others)
 	return v.all
 }
 
@@ -136,6 +137,24 @@ func (v *verdicts) w1() {
 		} else {
 			v.say(what, fmt.Sprintf("%.1f", a.Rate/b.Rate), missing)
 		}
+	}
+}
+
+// exactly compares exactly-once delivery with at-least-once.
+func (v *verdicts) exactly(others []form) {
+	v.number = "7"
+	for _, compression := range []string{"none", "snappy"} {
+		l := tidemark("W1", "json", compression)
+		other := l
+		other.tool = exactly
+		one, alo, missing := v.pair(other, l)
+		what := fmt.Sprintf("W1 json, %s: exactly-once : at-least-once, ", compression)
+		v.least(what+"rows/s", "%.3f", one.Rate/alo.Rate, 0.9, missing)
+		v.state(what+"CPU a row", "%.3f", one.CPU/alo.CPU, 1.05, missing)
+	}
+	for _, f := range others {
+		one, ok := v.report.of(line{"W5 200 a second", f.format, f.compression, exactly})
+		v.state(fmt.Sprintf("W5 %s, %s: 200 a second with exactly-once, until it is committed, p99, ms", f.format, f.compression), "%.1f", float64(one.P99)/1e6, 50, unless(ok && one.P99 > 0))
 	}
 }
 

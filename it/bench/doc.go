@@ -2,9 +2,10 @@
 // same binlog of a real MySQL and to the same real Kafka. It is run by "make bench-side", and in a tiny size, which proves only that
 // everything runs, by "make bench-smoke". What is measured, and how, is in docs/benchmarks.md.
 //
-// The tools are the built binary; a real Debezium in a standalone Connect worker; a program as one writes it by hand on go-mysql and
-// franz-go (folder canal); and the floor, which is not a tool but what no tool can save: reading the binlog's bytes and producing
-// records that are ready (folder floor).
+// The tools are the built binary, also with exactly-once delivery, of which only what is committed counts; a real Debezium in a
+// standalone Connect worker; a program as one writes it by hand on go-mysql and franz-go (folder canal); and
+// the floor, which is not a tool but what no tool can save: reading the binlog's bytes and producing records that are ready (folder
+// floor).
 //
 // A workload is written before a tool starts, so that each tool reads the same bytes from the past and none waits for the writer; only
 // the workloads of latency, of starts and of idleness are written while it runs. What counts is the second half of the records, when a
@@ -16,7 +17,8 @@
 // All sizes come from the environment:
 //
 //	TIDEMARK_BENCH_WORKLOADS       which of W1 W2 W3 W4 W3by10 W5 W6 W7 W8 start idle growth (all); they run in this order
-//	TIDEMARK_BENCH_TOOLS           which of tidemark debezium canal floor (all), in the order in which they take turns
+//	TIDEMARK_BENCH_TOOLS           which of tidemark exactly-once debezium canal floor (all), in the order in which they take turns; exactly-once
+//	                               takes part in W1 and W2 with JSON, and in W5 but for max
 //	TIDEMARK_BENCH_W1_FORMS        formats of W1 with their compression, as json/none: json, json-schema, avro; none, snappy, lz4, zstd, gzip
 //	                               (json with none, snappy and lz4, the others with none and snappy); the program by hand writes only json
 //	TIDEMARK_BENCH_FORMS           the same of the other workloads (json/none); growth is always json/none

@@ -73,6 +73,7 @@ func newTopics(t testing.TB, k *it.Kafka, partitions int, names []string, whole 
 		kafka: k, client: c, names: names, asked: kmsg.NewListOffsetsRequest(),
 		least: max(5*time.Millisecond, time.Duration(len(names)*partitions)*20*time.Microsecond),
 	}
+	s.asked.IsolationLevel = 1 // what is committed
 	for _, name := range names {
 		topic := kmsg.NewListOffsetsRequestTopic()
 		topic.Topic = name
@@ -161,7 +162,7 @@ func (s *topics) list(t testing.TB, at int64) map[string]map[int32]int64 {
 	}
 }
 
-// count is the number of records that were ever written to the topics.
+// count is the number of records that were ever written to the topics and are committed, with those that end transactions.
 func (s *topics) count(t testing.TB) int64 {
 	t.Helper()
 	return sum(s.ends(t))
@@ -196,7 +197,7 @@ func (s *topics) each(t testing.TB, see func(*kgo.Record) (more bool)) {
 		return
 	}
 	c, err := kgo.NewClient(kgo.SeedBrokers(s.kafka.Addr()), kgo.ConsumePartitions(from), kgo.FetchMaxWait(200*time.Millisecond),
-		kgo.FetchMaxBytes(8<<20), kgo.MaxConcurrentFetches(1))
+		kgo.FetchMaxBytes(8<<20), kgo.MaxConcurrentFetches(1), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +217,9 @@ func (s *topics) each(t testing.TB, see func(*kgo.Record) (more bool)) {
 			if r.Offset == end-1 {
 				open--
 			}
-			more = see(r)
+			if !r.Attrs.IsControl() {
+				more = see(r)
+			}
 		})
 	}
 }
@@ -263,6 +266,20 @@ func (s *topics) watch(t testing.TB, p *process, marks ...int64) []sample {
 		}
 		time.Sleep(max(s.least, wait))
 	}
+}
+
+// rest waits until nothing has come for a while, and returns how far the tool was then. Records that end transactions count, so that
+// the last transaction may be missing when there are enough.
+func (s *topics) rest(t testing.TB, p *process, last sample) sample {
+	t.Helper()
+	for time.Since(last.at) < 500*time.Millisecond {
+		time.Sleep(s.least)
+		if now := (sample{count: s.count(t), at: time.Now()}); now.count != last.count {
+			now.cpu = p.cpu(t)
+			last = now
+		}
+	}
+	return last
 }
 
 // settled are the ends when they have not changed for a while.

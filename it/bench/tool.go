@@ -10,7 +10,24 @@ import (
 	"github.com/tidemark-cdc/tidemark/it"
 )
 
-var toolNames = []string{"tidemark", "debezium", "canal", "floor"}
+var toolNames = []string{"tidemark", exactly, "debezium", "canal", "floor"}
+
+// exactly is Tidemark with exactly-once delivery. What is counted and read of it is what is committed.
+const exactly = "exactly-once"
+
+// measures says whether a tool takes part: the program by hand writes only JSON, and exactly-once is compared where it costs the most.
+func measures(tool string, c cell) bool {
+	switch tool {
+	case "canal":
+		return c.format == "json"
+	case exactly:
+		return c.format == "json" && (c.what == "W1" || c.what == "W2" || strings.HasPrefix(c.what, "W5 ") && c.what != atMost)
+	}
+	return true
+}
+
+// atMost is W5 at a rate that depends on the tool.
+const atMost = "W5 at 80 %"
 
 // stage is what all runs share.
 type stage struct {
@@ -49,6 +66,7 @@ func (s *stage) prepare(t testing.TB, tool string, c cell, from position, whole 
 	t.Helper()
 	s.runs++
 	a := &attempt{tool: tool, prefix: tool + strconv.Itoa(s.runs)}
+	whole = whole || tool == exactly && len(c.workload.tables) == 1 // to be counted without what ends transactions
 	partitions := s.options.Partitions
 	if len(c.workload.tables) > 1 {
 		partitions = 1
@@ -59,8 +77,11 @@ func (s *stage) prepare(t testing.TB, tool string, c cell, from position, whole 
 	}
 	a.topics = newTopics(t, s.kafka, partitions, names, whole)
 	switch tool {
-	case "tidemark":
+	case "tidemark", exactly:
 		a.connector = s.connector(t, a.prefix, c)
+		if tool == exactly {
+			a.connector.Config = a.connector.Config.With(it.Properties{"exactly.once.support": "required", "offsets.storage.topic": "bench-offsets"})
+		}
 		a.launch = s.tidemark(t, a.connector, from)
 	case "debezium":
 		a.connector = s.connector(t, a.prefix, c)
