@@ -28,7 +28,7 @@ demo: build ## Run the demo: change events, a kill in a transaction and the exac
 test: unit it ## Run all tests, those with a real MySQL, Kafka and Debezium included.
 
 unit: ## Run only the tests that need no server: unit tests and the replays of recorded binlogs.
-	$(GO) test -timeout 5m $(UNIT)
+	$(GO) test -timeout 10m $(UNIT)
 	$(GO) test -timeout 2m -run '$(NO_SERVER)' ./it
 	$(GO) test -timeout 1m -skip '^(TestSideBySide|TestSmoke)$$' ./it/bench
 
