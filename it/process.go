@@ -253,9 +253,14 @@ func (p Properties) WriteConnector(t testing.TB, path, name string) string {
 	return write(t, path, b)
 }
 
+// write puts a file in its place whole, since a process that was just started may be reading it.
 func write(t testing.TB, path string, b []byte) string {
 	t.Helper()
-	if err := os.WriteFile(path, b, 0o644); err != nil {
+	part := path + ".part"
+	if err := os.WriteFile(part, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(part, path); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -37,7 +37,7 @@ var rules = []mutant{
 	},
 	{
 		"the offset is that of what was there before", "emitter/exactlyoncehand.go", "C[48]",
-		"\td.count += len(records)\n\td.last = after\n", "\tif d.count += len(records); d.count%2 == 0 {\n\t\td.last = after\n\t}\n",
+		"\td.last, d.waits = after, time.Time{}\n", "\tif d.waits = (time.Time{}); d.count%2 == 0 {\n\t\td.last = after\n\t}\n",
 	},
 }
 

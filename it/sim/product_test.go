@@ -56,7 +56,13 @@ func (p *process) run() (err error) {
 	client := func(purpose string) kafka.ClientConfig {
 		return kafka.ClientConfig{Properties: map[string]string{"bootstrap.servers": strings.Join(p.s.kafka.addresses, ",")}, ClientID: "tidemark-" + purpose, Dial: p.dial(purpose), Log: log}
 	}
-	lock, err := p.standby(client(forLock), log)
+	line := new(kafka.Line)
+	data := func() kafka.ClientConfig {
+		cfg := client(forData)
+		cfg.Line = line
+		return cfg
+	}
+	lock, err := p.standby(client(forLock), line, log)
 	if err != nil {
 		return err
 	}
@@ -76,14 +82,14 @@ func (p *process) run() (err error) {
 		tables := &tables{p: p, may: may, store: definitions, log: log}
 		pipe := loop.Pipeline{
 			Open:         tables.open,
-			Deliver:      func(ctx context.Context) (emitter.Delivery, error) { return p.deliver(ctx, client(forData), may) },
+			Deliver:      func(ctx context.Context) (emitter.Delivery, error) { return p.deliver(ctx, data(), may) },
 			Transient:    transient,
 			May:          may,
 			SchemaChange: tables.changed,
 			Emitter:      em, Store: &watchedStore{store, p}, Key: connectorKey,
 			MaxRetries: -1, FlushInterval: p.s.flushInterval, FlushTimeout: flushTimeout, Log: log,
 		}
-		p.s.mode.use(p, &pipe, store, client(forData))
+		p.s.mode.use(p, &pipe, store, data())
 		return pipe.Run(ctx)
 	}
 	if lock == nil {
@@ -93,14 +99,14 @@ func (p *process) run() (err error) {
 }
 
 // standby is the process as one of those of which a group chooses one; nil: there is no such group.
-func (p *process) standby(cfg kafka.ClientConfig, log *zap.Logger) (*loop.Standby, error) {
+func (p *process) standby(cfg kafka.ClientConfig, line *kafka.Line, log *zap.Logger) (*loop.Standby, error) {
 	if !p.s.locked {
 		return nil, nil
 	}
 	cfg.ClientID = clientOf(p) // for to the kernel they are all this one
 	return loop.NewStandby(p.ctx, loop.StandbyConfig{
 		Lock:   kafka.LockConfig{ClientConfig: cfg, Group: lockGroup, Topic: locksTopic, ReplicationFactor: brokers, SessionTimeout: p.s.session},
-		Fenced: isFenced, LastUse: emitter.LastUse, Replaced: isReplaced, Log: log,
+		Anew: line.Forget, Fenced: isFenced, LastUse: emitter.LastUse, Replaced: isReplaced, Log: log,
 	})
 }
 

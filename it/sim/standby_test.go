@@ -49,15 +49,15 @@ var handOver = []fault{
 		s.sleep(s.upTo(20 * time.Second))
 		return s.leave(p)
 	})},
-	{name: "process: frozen while another takes over, without a lock", only: exactlyOnce, possible: func(s *simulation) bool { return !s.locked }, do: takeOver},
+	{name: "process: frozen while another takes over, without a lock", only: exactlyOnce, possible: func(s *simulation) bool { return !s.locked }, do: alone(takeOver)},
 }
 
 // alone is a fault beside which there is no other such one, where delivery is at least once: a process that is frozen while another takes over
-// would send what it had in hand, and no lock can keep it from that.
+// would send what it had in hand, and no lock can keep it from that. Nor is there where no lock says which of three goes on.
 func alone(do func(s *simulation) bool) func(s *simulation) bool {
 	return func(s *simulation) bool {
 		s.mu.Lock()
-		other := s.handing && s.mode == atLeastOnce
+		other := s.handing && (s.mode == atLeastOnce || !s.locked)
 		s.handing = true
 		s.mu.Unlock()
 		if other {
