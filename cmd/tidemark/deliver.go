@@ -53,7 +53,11 @@ func (d *deliveries) open(ctx context.Context) (emitter.Delivery, error) {
 		client.Close()
 		return nil, err
 	}
-	cfg := emitter.DeliveryConfig{MaxBytes: d.records, May: d.may, Topics: kafka.NewTopics(client, topicSpec(d.c), topicGroups(d.c)...)}
+	topics := kafka.NewTopics(client, topicSpec(d.c), topicGroups(d.c)...)
+	if d.c.ExactlyOnce != nil {
+		topics.Keep(d.topic)
+	}
+	cfg := emitter.DeliveryConfig{MaxBytes: d.records, May: d.may, Topics: topics}
 	if err := d.poison.add(ctx, client, &cfg); err != nil {
 		client.Close()
 		return nil, err

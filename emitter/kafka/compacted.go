@@ -24,6 +24,7 @@ type compactedConfig struct {
 // use.
 type compacted struct {
 	topic, what string
+	spec        TopicSpec
 	client      *Client
 	log         *zap.Logger
 	policy      policyWatch
@@ -40,13 +41,13 @@ func openCompacted(ctx context.Context, cfg compactedConfig, topic string, more 
 	if err != nil {
 		return nil, err
 	}
-	c := &compacted{topic: topic, what: cfg.what, client: client, log: log}
 	spec := cfg.spec
 	spec.Settings = maps.Clone(spec.Settings)
 	if spec.Settings == nil {
 		spec.Settings = make(map[string]string, 1)
 	}
 	spec.Settings["cleanup.policy"] = "compact"
+	c := &compacted{topic: topic, what: cfg.what, spec: spec, client: client, log: log}
 	err = client.EnsureTopic(ctx, topic, spec)
 	if err == nil {
 		err = c.checkPolicy(ctx)
@@ -56,6 +57,19 @@ func openCompacted(ctx context.Context, cfg compactedConfig, topic string, more 
 		return nil, fmt.Errorf("%s: %w", cfg.what, err)
 	}
 	return c, nil
+}
+
+// again makes the topic anew that was deleted while this process used it. While the cluster cannot be reached it waits, until ctx ends.
+func (c *compacted) again(ctx context.Context) error {
+	exists, err := retry(ctx, func() (bool, error) { return c.client.topicExists(ctx, c.topic) })
+	if err != nil || exists {
+		return err
+	}
+	if err := c.client.EnsureTopic(ctx, c.topic, c.spec); err != nil {
+		return fmt.Errorf("the %s was deleted, and cannot be made again: %w", c.what, err)
+	}
+	c.log.Warn("the "+c.what+" was deleted; it is made again, without what was in it", zap.String("topic", c.topic))
+	return nil
 }
 
 // reading are the options for reading a topic to its end. A transaction that was rolled back stored nothing. Its control

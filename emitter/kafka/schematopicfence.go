@@ -67,7 +67,7 @@ func (s *SchemaTopic) openWriter(ctx context.Context, id string, most time.Durat
 	if client.Compressor, err = kgo.DefaultCompressor(kgo.GzipCompression()); err != nil { // which all brokers with transactions know
 		return nil, err
 	}
-	w := newTransactional(id, &client, 2*schemaBatch)
+	w := newTransactional(id, &client, 2*schemaBatch, s.again)
 	s.mu.Lock()
 	closed := s.closed
 	if !closed {

@@ -39,6 +39,7 @@ type Topics struct {
 	client *Client
 	spec   TopicSpec
 	groups []TopicGroup
+	store  *TopicStore // whose topic is made in its own way; nil: there is none
 
 	mu    sync.Mutex
 	known map[string]bool
@@ -52,8 +53,14 @@ func NewTopics(client *Client, spec TopicSpec, groups ...TopicGroup) *Topics {
 	return &Topics{client: client, spec: spec, groups: groups, known: make(map[string]bool), lost: make(map[string]bool)}
 }
 
+// Keep has the topic of a store, if it is deleted while it is written to, made again as the store makes it. It is to be called before use.
+func (t *Topics) Keep(store *TopicStore) { t.store = store }
+
 // specOf is how a topic is made.
 func (t *Topics) specOf(topic string) TopicSpec {
+	if t.store != nil && topic == t.store.topic {
+		return t.store.spec
+	}
 	if !t.spec.Create {
 		return t.spec
 	}

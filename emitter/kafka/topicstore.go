@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
 
@@ -60,6 +61,7 @@ type TopicStore struct {
 
 	reading chan struct{}   // holds one token: who has it reads
 	next    map[int32]int64 // by partition: where reading goes on; belongs to who reads
+	made    kadm.TopicID    // what was read; of who reads, too
 
 	mu     sync.Mutex
 	values map[string][]byte // by key: the newest value that all in-sync replicas have; nil after a deletion
@@ -178,10 +180,35 @@ func (s *TopicStore) keep(r *kgo.Record) {
 	s.places[key] = place{r.Partition, r.Offset}
 }
 
+// forgetDeleted forgets what was in a topic of this name that was deleted since.
+func (s *TopicStore) forgetDeleted(ctx context.Context) error {
+	topics, err := s.client.admin.ListTopics(ctx, s.topic)
+	if err != nil {
+		return err
+	}
+	id := topics[s.topic].ID
+	if id == (kadm.TopicID{}) { // the brokers give none, or the topic is not there
+		return nil
+	}
+	if s.made != id && s.made != (kadm.TopicID{}) {
+		s.client.inner.Kgo.PurgeTopicsFromConsuming(s.topic)
+		clear(s.next)
+		s.mu.Lock()
+		clear(s.values)
+		clear(s.places)
+		s.mu.Unlock()
+	}
+	s.made = id
+	return nil
+}
+
 // ends gives the end of each partition, and begins reading partitions that are new at their start.
 func (s *TopicStore) ends(ctx context.Context, spans func(context.Context, string) (map[int32]span, error)) (map[int32]int64, error) {
 	now, err := spans(ctx, s.topic)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.forgetDeleted(ctx); err != nil {
 		return nil, err
 	}
 	ends := make(map[int32]int64)

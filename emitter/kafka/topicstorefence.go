@@ -77,7 +77,7 @@ func (s *TopicStore) Fence(ctx context.Context, key offset.Key, id string) error
 
 // openFence takes a transactional id, for which it waits only so long.
 func (s *TopicStore) openFence(ctx context.Context, id string, most time.Duration) (*fence, error) {
-	w := newTransactional(id, s.client.Internal(), 1<<20)
+	w := newTransactional(id, s.client.Internal(), 1<<20, s.again)
 	f := &fence{transactional: w, store: s}
 	if !s.keepFence(f) {
 		f.close()
@@ -177,7 +177,7 @@ func (s *TopicStore) fenceAgain(ctx context.Context, key offset.Key, k *savedKey
 		return err
 	}
 	now := s.present(key)
-	known := f.last == nil && f.tried == nil
+	known := f.last == nil && f.tried == nil || now.value == nil // nothing is there any more, as in a topic that was made anew
 	for _, p := range []*Prepared{f.last, f.tried} {
 		known = known || p != nil && bytes.Equal(now.value, p.value)
 	}

@@ -18,6 +18,7 @@ import (
 // the id. Methods but close are for one goroutine at a time.
 type transactional struct {
 	id       string
+	again    func(context.Context) error // makes the topic anew
 	producer *producer.Producer
 	topic    *producer.Topic
 
@@ -28,13 +29,16 @@ type transactional struct {
 
 var errClosed = errors.New("the store is closed")
 
-// newTransactional makes one that begin connects.
-func newTransactional(id string, client *kclient.Client, most int) *transactional {
-	w := &transactional{id: id}
+// patience is how long a topic is waited for until it may have been deleted.
+const patience = 5 * time.Second
+
+// newTransactional makes one that begin connects. A topic that is deleted is made by again.
+func newTransactional(id string, client *kclient.Client, most int, again func(context.Context) error) *transactional {
+	w := &transactional{id: id, again: again}
 	w.mu.Lock() // against a producer that fails before it is known here
 	defer w.mu.Unlock()
 	w.producer = producer.New(producer.Config{
-		Client: client, MaxBytes: most, Acked: func([]producer.Part) {}, Failed: w.failed,
+		Client: client, MaxBytes: most, Acked: func([]producer.Part) {}, Failed: w.failed, Missing: w.missing,
 		Transaction: &producer.Transaction{ID: id, Timeout: fenceTimeout},
 	})
 	return w
@@ -46,7 +50,7 @@ func (w *transactional) begin(ctx context.Context, topic string, most time.Durat
 	defer cancel()
 	err := w.producer.Ready(wait)
 	if err == nil {
-		w.topic, err = w.producer.Topic(ctx, topic)
+		err = w.find(ctx, topic)
 	}
 	if failed := w.ended(); failed != nil { // names the id, too
 		return failed
@@ -55,6 +59,28 @@ func (w *transactional) begin(ctx context.Context, topic string, most time.Durat
 		return fmt.Errorf("waiting for the cluster to give transactional id %s to this instance: %w", w.id, err)
 	}
 	return nil
+}
+
+// find has the topic known, which is made anew if it was deleted.
+func (w *transactional) find(ctx context.Context, topic string) (err error) {
+	for {
+		short, cancel := context.WithTimeout(ctx, patience)
+		w.topic, err = w.producer.Topic(short, topic)
+		cancel()
+		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		if err := w.again(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// missing hears that the topic is not there: what waits for it fails, since whatever takes its place is another one.
+func (w *transactional) missing(ctx context.Context, _ string) {
+	if err := w.again(ctx); err != nil && ctx.Err() == nil {
+		w.failed(err)
+	}
 }
 
 // failed hears why the producer has ended.

@@ -63,6 +63,10 @@ type Pipeline struct {
 	trouble  trouble   // the interruption that the stream has not gone on from yet
 	ran      bool      // the stream has stored an offset that it has come to
 	timedOut time.Time // when a Kafka transaction took too long last
+
+	stored   offset.Offset // what this process has loaded or stored last
+	ended    error         // of the last attempt that streamed
+	recalled bool          // the attempt goes on from stored, which is no longer in the store
 }
 
 // Run streams until ctx is done, then flushes, stores the offset and returns nil. What waiting can heal is waited for;
@@ -149,9 +153,13 @@ func (p *Pipeline) attempt(ctx context.Context) (progress bool, err error) {
 		saver.told = reader.Stored
 		saver.told(stored)
 	}
-	if stored.IsZero() {
+	start := source.Start()
+	if p.recalled {
+		start, saver.last = stored, offset.Offset{}
+	}
+	if stored.IsZero() || p.recalled {
 		// Without this a crash before the first commit would start over at another place and lose what came between.
-		if err := p.storeStart(ctx, source.Start(), delivery, saver); err != nil {
+		if err := p.storeStart(ctx, start, delivery, saver); err != nil {
 			return false, err
 		}
 	}
@@ -161,6 +169,7 @@ func (p *Pipeline) attempt(ctx context.Context) (progress bool, err error) {
 	err = p.stream(ctx, source, delivery, saver)
 	stop()
 	err = p.finish(ctx, err, delivery, saver)
+	p.stored, p.ended = saver.last, err
 	p.ran = p.ran || !saver.last.Same(from) && time.Since(began) >= ranFor
 	return saver.ours, err
 }
@@ -205,6 +214,9 @@ func (p *Pipeline) connect(ctx context.Context, end context.CancelCauseFunc) (st
 			}
 		}
 		loaded, err := p.Store.Load(ctx, p.Key)
+		if p.recalled = err == nil && loaded.IsZero() && !p.stored.IsZero(); p.recalled {
+			loaded, err = p.recall()
+		}
 		if err != nil {
 			fail(err)
 			return
