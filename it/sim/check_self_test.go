@@ -141,9 +141,10 @@ func TestCheckerFindsFaultsInTransactions(t *testing.T) {
 		{"a record comes twice", "C4", func(h *history) { h.log[at] = slices.Insert(h.log[at], 21, h.log[at][20]) }},
 		{"records come again from where an attempt began", "C4", func(h *history) { h.log[at] = append(h.log[at], h.log[at]...) }},
 		{"a record is in another transaction", "C8", func(h *history) {
-			r := *h.log[at][20]
+			last := len(h.log[at]) - 1
+			r := *h.log[at][last]
 			r.ProducerID, r.ProducerEpoch = h.log[at][0].ProducerID, h.log[at][0].ProducerEpoch
-			h.log[at][20] = &r
+			h.log[at][last] = &r
 		}},
 		{"a transaction ends inside one of MySQL", "C8", func(h *history) {
 			h.whole = true

@@ -105,7 +105,7 @@ func (p *process) standby(cfg kafka.ClientConfig, line *kafka.Line, log *zap.Log
 	}
 	cfg.ClientID = clientOf(p) // for to the kernel they are all this one
 	return loop.NewStandby(p.ctx, loop.StandbyConfig{
-		Lock:   kafka.LockConfig{ClientConfig: cfg, Group: lockGroup, Topic: locksTopic, ReplicationFactor: brokers, SessionTimeout: p.s.session},
+		Lock: kafka.LockConfig{ClientConfig: cfg, Group: lockGroup, Topic: locksTopic, ReplicationFactor: brokers, SessionTimeout: p.s.session},
 		Anew: line.Forget, Fenced: isFenced, LastUse: emitter.LastUse, Replaced: isReplaced, Log: log,
 	})
 }

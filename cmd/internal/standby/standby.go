@@ -310,6 +310,9 @@ func (s *Standby) turn(ctx context.Context, broken <-chan error) (again bool, er
 	watch.Wait()
 	cause := context.Cause(life)
 	switch {
+	case ctx.Err() != nil && !s.free.Load() && err != nil && (s.fenced(err) || s.replaced(err)):
+		s.log.Warn("another process has begun to run the connector, so this one, which was to stop, has stored nothing more", zap.Error(err))
+		return false, nil
 	case ctx.Err() != nil:
 		return false, err
 	case s.free.Load():

@@ -3,6 +3,7 @@ package standby
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -58,6 +59,7 @@ type instance struct {
 	sent    atomic.Int32 // what it was allowed to send, of a try every 10 ms
 	slow    time.Duration
 	idle    atomic.Bool // it has nothing to send
+	last    error       // what it ends with when it is stopped
 	fail    chan error
 }
 
@@ -133,7 +135,7 @@ func (i *instance) run(ctx context.Context, may func() bool) error {
 					i.t.Error("the lock was gone before the connector had stopped")
 				}
 			}
-			return nil
+			return i.last
 		}
 	}
 }
@@ -433,6 +435,28 @@ func TestFencedWhileItStoodStill(t *testing.T) {
 			})
 		})
 	}
+}
+
+// One that is told to stop and finds that another one has begun since has done what it was told.
+func TestFencedAtTheEnd(t *testing.T) {
+	for _, err := range []error{errFenced, errReplaced} {
+		inBubble(t, func(t *testing.T, r *rig) {
+			a := r.start()
+			a.runs(t, time.Second)
+			a.last = fmt.Errorf("storing the offset: %w", err)
+			if err := a.end(); err != nil || a.said("stored nothing more") != 1 {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+	inBubble(t, func(t *testing.T, r *rig) {
+		a := r.start()
+		a.runs(t, time.Second)
+		a.last = errBroken
+		if err := a.end(); !errors.Is(err, errBroken) {
+			t.Errorf("%v", err)
+		}
+	})
 }
 
 // One that began before the group had decided ends like any other when it is fenced later, by one that does not ask the group: nobody else is
