@@ -211,18 +211,22 @@ type transactionOf struct {
 func (h *history) checkTransactions(found map[partition][]element, report reporter) {
 	type span struct{ from, to int }
 	spans := make(map[transactionOf]span)
-	before := h.first
+	before, last := h.first, transactionOf{}
 	for i, r := range h.offsets {
 		s := h.saves[i]
 		if h.whole && (s.offset.Event != 0 || s.offset.Row != 0) {
 			report("C8", "a Kafka transaction ends inside a MySQL transaction, at %v", s.offset)
 		}
 		t := transactionOf{r.ProducerID, r.ProducerEpoch}
-		if _, again := spans[t]; again {
-			return // the brokers do not give each its own
+		from := before
+		if first, again := spans[t]; again {
+			if t != last || first.to > first.from {
+				return // the brokers do not give each its own
+			}
+			from = first.from // a backlog's begins with the offset that is there already
 		}
-		spans[t] = span{before, s.done.changes}
-		before = s.done.changes
+		spans[t] = span{from, s.done.changes}
+		before, last = s.done.changes, t
 	}
 	h.transactions = len(spans)
 	for at, list := range found {
