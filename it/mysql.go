@@ -118,10 +118,7 @@ func (m *MySQL) connect(ctx context.Context) (*client.Conn, error) {
 // Exec runs statements on one connection of the user root and fails the test on an error.
 func (m *MySQL) Exec(t testing.TB, statements ...string) {
 	t.Helper()
-	c, err := m.connect(context.Background())
-	if err != nil {
-		t.Fatalf("MySQL: %v", err)
-	}
+	c := m.connection(t)
 	defer c.Close()
 	for _, s := range statements {
 		if _, err := c.Execute(s); err != nil {
@@ -133,13 +130,21 @@ func (m *MySQL) Exec(t testing.TB, statements ...string) {
 	}
 }
 
+// connection is a new one. A login that fails, as it may beside what a test does to the server, is tried again.
+func (m *MySQL) connection(t testing.TB) *client.Conn {
+	t.Helper()
+	var c *client.Conn
+	eventually(t, time.Minute, "a connection to MySQL", func() (err error) {
+		c, err = m.connect(context.Background())
+		return err
+	})
+	return c
+}
+
 // Query returns the rows of a query as text, NULL as the empty string.
 func (m *MySQL) Query(t testing.TB, query string) [][]string {
 	t.Helper()
-	c, err := m.connect(context.Background())
-	if err != nil {
-		t.Fatalf("MySQL: %v", err)
-	}
+	c := m.connection(t)
 	defer c.Close()
 	r, err := c.Execute(query)
 	if err != nil {
