@@ -153,6 +153,36 @@ func (k *Kafka) admin(t testing.TB) *kadm.Client {
 	return kadm.NewClient(c)
 }
 
+// openTransactions says which transactions the partitions of topics are in, and what the coordinators know of transactions: one that only a
+// partition knows hangs there.
+func (k *Kafka) openTransactions(t testing.TB, topics []string) string {
+	t.Helper()
+	admin := k.admin(t)
+	defer admin.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	var all kadm.TopicsSet
+	for _, topic := range topics {
+		all.Add(topic)
+	}
+	var b strings.Builder
+	in, err := admin.DescribeProducers(ctx, all)
+	fmt.Fprintf(&b, "partitions in transactions (%v):\n", err)
+	in.EachProducer(func(p kadm.DescribedProducer) {
+		if p.CurrentTxnStartOffset >= 0 {
+			fmt.Fprintf(&b, "  %s-%d: producer %d, epoch %d, since offset %d, last written %v\n",
+				p.Topic, p.Partition, p.ProducerID, p.ProducerEpoch, p.CurrentTxnStartOffset, time.UnixMilli(p.LastTimestamp).UTC())
+		}
+	})
+	known, err := admin.DescribeTransactions(ctx)
+	fmt.Fprintf(&b, "what the coordinators know (%v):\n", err)
+	for _, x := range known.Sorted() {
+		fmt.Fprintf(&b, "  %s: %s, producer %d, epoch %d, timeout %d ms, since %v, %v\n",
+			x.TxnID, x.State, x.ProducerID, x.ProducerEpoch, x.TimeoutMillis, time.UnixMilli(x.StartTimestamp).UTC(), x.Topics)
+	}
+	return b.String()
+}
+
 // DenyWrite adds an ACL that forbids everybody to write to a topic or to create it.
 func (k *Kafka) DenyWrite(t testing.TB, topic string) {
 	t.Helper()
@@ -278,7 +308,7 @@ func (k *Kafka) read(t testing.TB, prefix string, level kgo.IsolationLevel) []Me
 	for open > 0 {
 		fetches := c.PollFetches(ctx)
 		if err := ctx.Err(); err != nil {
-			t.Fatalf("reading %s*: %v, %d records read, missing the end of %d partitions", prefix, err, len(all), open)
+			t.Fatalf("reading %s*: %v, %d records read, missing the end of %d partitions\n%s", prefix, err, len(all), open, k.openTransactions(t, topics))
 		}
 		fetches.EachRecord(func(r *kgo.Record) {
 			end := left[r.Topic][r.Partition]
