@@ -164,7 +164,8 @@ func texts(r *mysql.Result, null string) [][]string {
 				row[j] = null
 				continue
 			}
-			row[j], _ = r.GetString(i, j)
+			text, _ := r.GetString(i, j)
+			row[j] = strings.Clone(text) // it is in memory that the next result is read into
 		}
 		rows = append(rows, row)
 	}
