@@ -165,7 +165,12 @@ func (v *vortex) end(how func(v *vortex, p *Process)) {
 func (v *vortex) kill(p *Process)      { p.Kill() }
 func (v *vortex) terminate(p *Process) { p.Terminate(v.t) }
 
+// both kills all instances when what they have written is likely to be more than the stored offset says.
 func (v *vortex) both() {
+	for _, p := range v.pairs {
+		prefix := p.connector.Prefix + "."
+		p.connector.AwaitCount(v.t, 2*time.Minute, v.rig.Kafka.Count(v.t, prefix)+100)
+	}
 	for _, p := range v.pairs {
 		for i := range p.run {
 			p.run[i].Kill()
