@@ -69,6 +69,8 @@ type Client struct {
 	user  string
 	seeds []string
 	log   *zap.Logger
+
+	undecidedAfter time.Duration // that constant, but in tests
 }
 
 // NewClient makes a client without connecting. It returns all faults of the properties at once.
@@ -138,6 +140,7 @@ func newClient(cfg ClientConfig, more ...kgo.Opt) (*Client, error) {
 		return nil, fmt.Errorf("making the Kafka client: %w", err)
 	}
 	return &Client{
+		undecidedAfter: undecidedAfter,
 		inner: kclient.Client{
 			Kgo: cl, ID: id, MaxRecordBytes: s.maxRequest, BufferBytes: s.bufferBytes, Compressor: compressor, Linger: s.linger,
 			Timeout: s.produce, Idle: s.idle, MetadataAge: s.metadataAge, Line: line, Transient: renew.transient, Connect: connector(cl, dial, connection),

@@ -3,6 +3,8 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -78,7 +80,7 @@ func readAll(ctx context.Context, cfg ClientConfig, topic string, spans map[int3
 	}
 	defer client.Close()
 	for len(left) > 0 {
-		fetches := client.inner.Kgo.PollFetches(ctx)
+		fetches := client.pollAll(ctx, topic, func() []int32 { return slices.Sorted(maps.Keys(left)) })
 		if ctx.Err() != nil {
 			return fmt.Errorf("reading it to its end: %w", context.Cause(ctx))
 		}

@@ -135,21 +135,22 @@ func (s *TopicStore) readUpTo(ctx context.Context, spans func(context.Context, s
 	if err != nil {
 		return fmt.Errorf("offsets topic %s: %w", s.topic, err)
 	}
-	behind := func() bool {
+	left := func() (partitions []int32) {
 		for partition, end := range ends {
 			if s.next[partition] < end {
-				return true
+				partitions = append(partitions, partition)
 			}
 		}
-		return false
+		slices.Sort(partitions)
+		return partitions
 	}
-	if !behind() {
+	if len(left()) == 0 {
 		return nil
 	}
 	s.client.inner.Kgo.ResumeFetchTopics(s.topic)
 	defer s.client.inner.Kgo.PauseFetchTopics(s.topic)
-	for behind() {
-		fetches := s.client.inner.Kgo.PollFetches(ctx)
+	for len(left()) > 0 {
+		fetches := s.client.pollAll(ctx, s.topic, left)
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("offsets topic %s: reading it to its end: %w", s.topic, context.Cause(ctx))
 		}

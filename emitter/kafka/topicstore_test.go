@@ -15,6 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tidemark-cdc/tidemark/offset"
 )
@@ -194,7 +196,11 @@ func TestTopicStoreWritesConnectsSpelling(t *testing.T) {
 
 func TestTopicStoreOfTransactions(t *testing.T) {
 	cluster := newCluster(t)
-	s := openStore(t, storeConfig(cluster))
+	core, logs := observer.New(zap.WarnLevel)
+	cfg := storeConfig(cluster)
+	cfg.Log = zap.New(core)
+	s := openStore(t, cfg)
+	s.client.undecidedAfter = 150 * time.Millisecond
 	save(t, s, inventory, at(1))
 	worker, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.TransactionalID("group-inventory-connector-0"))
 	if err != nil {
@@ -242,6 +248,14 @@ func TestTopicStoreOfTransactions(t *testing.T) {
 	case o := <-loaded:
 		t.Fatalf("did not wait: %s", o)
 	default:
+	}
+	for said := 0; said == 0; time.Sleep(10 * time.Millisecond) { // what it waits for, and what ends that
+		for _, e := range logs.FilterMessageSnippet("behind a transaction that is still open").All() {
+			said++
+			if does := fmt.Sprint(e.ContextMap()["end_it_with"]); !strings.Contains(does, "abort --topic "+offsetsTopic+" --partition ") || !strings.Contains(does, " --start-offset ") {
+				t.Errorf("said %s", does)
+			}
+		}
 	}
 	if err := worker.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
 		t.Fatal(err)
