@@ -54,6 +54,10 @@ type ExactlyOnceConfig struct {
 	Store *kafka.TopicStore // whose topic the offsets are written to, over the delivery's own client; required
 	Key   offset.Key        // under which they are stored
 
+	// Wrote says which topics earlier deliveries may have written to; nil: it is not known. There ends of transactions are looked for
+	// that the cluster has lost (see ARCHITECTURE.md). It may be called from any goroutine.
+	Wrote func(topic string) bool
+
 	Boundaries Boundaries
 	Interval   time.Duration // of AtIntervals; 0: the flush interval
 
@@ -150,7 +154,7 @@ func NewExactlyOnce(ctx context.Context, client *kafka.Client, cfg ExactlyOnceCo
 		d.longest = cfg.Interval
 	}
 	d.timer.Stop()
-	d.start(client.Internal(), cfg.DeliveryConfig, &producer.Transaction{ID: cfg.ID, Timeout: cfg.Timeout}, d)
+	d.start(client.Internal(), cfg.DeliveryConfig, &producer.Transaction{ID: cfg.ID, Timeout: cfg.Timeout, Ends: cfg.Store.Ends(cfg.ID, cfg.Wrote)}, d)
 	err := d.producer.Ready(ctx)
 	if err == nil {
 		d.offsets, err = d.producer.Topic(ctx, cfg.Store.Topic())

@@ -29,6 +29,14 @@ type Naming struct {
 	HeartbeatTopic  string // topic.heartbeat.name, the whole name; "": the prefix and topic.prefix
 }
 
+// Writes says of a topic that a connector with this prefix may write to it: of each one that it writes to, and of some others.
+func (n Naming) Writes(prefix, topic string) bool {
+	if strings.Contains(n.Class, "Regex") || strings.Contains(n.Class, "Unicode") {
+		return !strings.HasPrefix(topic, "__consumer_offsets") && !strings.HasPrefix(topic, "__transaction_state")
+	}
+	return strings.HasPrefix(topic, prefix) || topic == n.HeartbeatTopic || strings.HasSuffix(topic, prefix)
+}
+
 // longestTopic is the longest name that Kafka allows.
 const longestTopic = 249
 

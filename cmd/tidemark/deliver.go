@@ -77,7 +77,7 @@ func (d *deliveries) exactlyOnce(ctx context.Context, client *kafka.Client, cfg 
 	e := d.c.ExactlyOnce
 	boundaries := map[string]emitter.Boundaries{"interval": emitter.AtIntervals, "source": emitter.AtWholeTransactions}[e.Boundary]
 	delivery, err := emitter.NewExactlyOnce(ctx, client, emitter.ExactlyOnceConfig{
-		DeliveryConfig: cfg, ID: d.c.TransactionalID, Timeout: e.Timeout, Store: d.topic, Key: d.key,
+		DeliveryConfig: cfg, ID: d.c.TransactionalID, Timeout: e.Timeout, Store: d.topic, Key: d.key, Wrote: d.wrote,
 		Boundaries: boundaries, Interval: e.Interval, FlushInterval: d.flush,
 	})
 	if err != nil {
@@ -96,6 +96,11 @@ func (d *deliveries) exactlyOnce(ctx context.Context, client *kafka.Client, cfg 
 		}
 	})
 	return delivery, nil
+}
+
+// wrote says which topics an earlier delivery may have written to.
+func (d *deliveries) wrote(topic string) bool {
+	return emitter.Naming(d.c.Naming).Writes(d.c.Prefix, topic) || d.poison != nil && topic == d.poison.Topic
 }
 
 // loopStore is what the loop has of the connector's place of offsets.

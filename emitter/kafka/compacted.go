@@ -25,6 +25,7 @@ type compactedConfig struct {
 type compacted struct {
 	topic, what string
 	spec        TopicSpec
+	access      ClientConfig // for clients of its own
 	client      *Client
 	log         *zap.Logger
 	policy      policyWatch
@@ -47,7 +48,7 @@ func openCompacted(ctx context.Context, cfg compactedConfig, topic string, more 
 		spec.Settings = make(map[string]string, 1)
 	}
 	spec.Settings["cleanup.policy"] = "compact"
-	c := &compacted{topic: topic, what: cfg.what, spec: spec, client: client, log: log}
+	c := &compacted{topic: topic, what: cfg.what, spec: spec, access: cfg.ClientConfig, client: client, log: log}
 	err = client.EnsureTopic(ctx, topic, spec)
 	if err == nil {
 		err = c.checkPolicy(ctx)

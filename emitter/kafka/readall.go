@@ -63,6 +63,16 @@ func (c *Client) spansUpTo(ctx context.Context, topic string, end listing) (map[
 // the cluster cannot be reached and for transactions that are not decided. It makes a client of its own, so that nothing
 // is left of it; what visit keeps of a record is its own.
 func readAll(ctx context.Context, cfg ClientConfig, topic string, spans map[int32]span, visit func(*kgo.Record) error) error {
+	return readLog(ctx, cfg, topic, spans, kgo.ReadCommitted(), func(r *kgo.Record) error {
+		if r.Attrs.IsControl() {
+			return nil
+		}
+		return visit(r)
+	})
+}
+
+// readLog is readAll of what level lets be read, with the markers of transactions.
+func readLog(ctx context.Context, cfg ClientConfig, topic string, spans map[int32]span, level kgo.IsolationLevel, visit func(*kgo.Record) error) error {
 	from := make(map[int32]kgo.Offset)
 	left := make(map[int32]int64)
 	for partition, s := range spans {
@@ -74,7 +84,7 @@ func readAll(ctx context.Context, cfg ClientConfig, topic string, spans map[int3
 	if len(left) == 0 {
 		return nil
 	}
-	client, err := newClient(cfg, append(reading(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}))...)
+	client, err := newClient(cfg, append(reading(), kgo.FetchIsolationLevel(level), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}))...)
 	if err != nil {
 		return err
 	}
@@ -95,7 +105,7 @@ func readAll(ctx context.Context, cfg ClientConfig, topic string, spans map[int3
 			if r.Offset >= end-1 {
 				delete(left, r.Partition)
 			}
-			if !ok || r.Offset >= end || r.Attrs.IsControl() { // written after the reading began, or no record
+			if !ok || r.Offset >= end { // written after the reading began
 				continue
 			}
 			if err := visit(r); err != nil {

@@ -67,7 +67,8 @@ func (s *SchemaTopic) openWriter(ctx context.Context, id string, most time.Durat
 	if client.Compressor, err = kgo.DefaultCompressor(kgo.GzipCompression()); err != nil { // which all brokers with transactions know
 		return nil, err
 	}
-	w := newTransactional(id, &client, 2*schemaBatch, s.again)
+	ends := &Ends{cfg: s.cfg, client: s.client, id: id, topics: func(topic string) bool { return topic == s.topic }} // each definition is whole by itself
+	w := newTransactional(&client, 2*schemaBatch, ends, s.again)
 	s.mu.Lock()
 	closed := s.closed
 	if !closed {

@@ -33,13 +33,13 @@ var errClosed = errors.New("the store is closed")
 const patience = 5 * time.Second
 
 // newTransactional makes one that begin connects. A topic that is deleted is made by again.
-func newTransactional(id string, client *kclient.Client, most int, again func(context.Context) error) *transactional {
-	w := &transactional{id: id, again: again}
+func newTransactional(client *kclient.Client, most int, ends *Ends, again func(context.Context) error) *transactional {
+	w := &transactional{id: ends.id, again: again}
 	w.mu.Lock() // against a producer that fails before it is known here
 	defer w.mu.Unlock()
 	w.producer = producer.New(producer.Config{
 		Client: client, MaxBytes: most, Acked: func([]producer.Part) {}, Failed: w.failed, Missing: w.missing,
-		Transaction: &producer.Transaction{ID: id, Timeout: fenceTimeout},
+		Transaction: &producer.Transaction{ID: ends.id, Timeout: fenceTimeout, Ends: ends},
 	})
 	return w
 }

@@ -184,6 +184,9 @@ func (c *connection) end(err error) {
 	} else {
 		tell = false
 	}
+	if t := p.transactions; t != nil {
+		t.suspect()
+	}
 	p.mu.Unlock()
 	if tell {
 		p.cfg.Client.Misbehaves(c.address, err)

@@ -57,6 +57,12 @@ func (t *transactions) run() {
 			p.mu.Unlock()
 			t.end(first)
 			pause = markersPause
+		case t.looksBack(first):
+			in := t.written()
+			p.mu.Unlock()
+			if err := t.doubt(in); err != nil {
+				p.fail(err)
+			}
 		case len(t.wanted) > 0 && t.proving == 0:
 			parts := t.toAdd(first)
 			p.mu.Unlock()
@@ -109,6 +115,9 @@ func (t *transactions) initialize() bool {
 			return false
 		}
 		err := t.begin()
+		if err == nil {
+			err = t.recover()
+		}
 		switch {
 		case err == nil:
 			close(p.ready)
@@ -121,6 +130,9 @@ func (t *transactions) initialize() bool {
 			}
 			short, pause = min(2*short, mostMarkersPause), p.cfg.firstPause/2
 			continue
+		case errors.Is(err, ErrFenced):
+			p.fail(err)
+			return false
 		case !p.cfg.Client.Transient(err):
 			p.fail(t.refusal(err))
 			return false
@@ -152,7 +164,7 @@ func (t *transactions) begin() error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.id, p.epoch = resp.ProducerID, resp.ProducerEpoch
+	p.id, p.epoch, t.begins = resp.ProducerID, resp.ProducerEpoch, resp.ProducerEpoch
 	t.version, t.used = c.made.Transactions, time.Now()
 	return nil
 }
@@ -305,6 +317,7 @@ func (t *transactions) end(first *transaction) {
 		}
 	}
 	p.mu.Lock()
+	t.committed = t.committed || first.told
 	t.queue = t.queue[1:]
 	waiting := t.waiting
 	t.waiting = nil
@@ -347,6 +360,9 @@ func (t *transactions) finish(commit bool) error {
 				defer p.mu.Unlock()
 				t.used = time.Now()
 				if answer.Version > mostEnd && answer.ProducerID >= 0 {
+					if answer.ProducerID != p.id { // the epochs of one have an end
+						t.begins = answer.ProducerEpoch
+					}
 					p.id, p.epoch = answer.ProducerID, answer.ProducerEpoch
 					t.series++
 				}

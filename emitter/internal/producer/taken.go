@@ -70,7 +70,7 @@ func (t *transactions) left(h *kclient.Held, id int64, epoch int16) bool {
 
 // leave says in its line at what the id is that this producer had. It has ended. The caller holds the lock.
 func (t *transactions) leave(line *kclient.Line) {
-	h := kclient.Held{ID: t.p.id, Epoch: t.p.epoch, Version: t.version, Used: t.used, Unanswered: t.unanswered}
+	h := kclient.Held{ID: t.p.id, Epoch: t.p.epoch, Version: t.version, Used: t.used, Unanswered: t.unanswered, Open: t.ending}
 	if first := t.queue[0]; first.told {
 		h.Open = first.begun
 	}

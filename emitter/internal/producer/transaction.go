@@ -15,6 +15,7 @@ import (
 type Transaction struct {
 	ID      string        // Java's transactional.id: the last producer that is made with it is the only one that can write
 	Timeout time.Duration // Java's transaction.timeout.ms, after which the cluster ends a transaction by itself; 0: a minute
+	Ends    Ends          // finds ends of transactions that the cluster has lost; nil: they are not looked for
 }
 
 const (
@@ -80,6 +81,7 @@ type transactions struct {
 	p    *Producer
 	id   string
 	most time.Duration // that one may be open
+	ends Ends
 
 	queue   []*transaction
 	waiting []*partition // their first batch belongs to a later transaction
@@ -88,9 +90,17 @@ type transactions struct {
 	adding  bool         // some are, right now …
 	proving int          // … and batches under way that are the first of their partition; never both, see [transactions.take]
 
-	series   uint64 // of sequence numbers, which begin anew with an epoch
-	version  int16  // Kafka's transaction.version
-	used     time.Time
+	series  uint64 // of sequence numbers, which begin anew with an epoch
+	version int16  // Kafka's transaction.version
+	begins  int16  // the first epoch
+	used    time.Time
+
+	committed  bool      // something was
+	suspected  bool      // ends may have been lost …
+	everywhere bool      // … also of earlier producers, in any partition …
+	askAgain   time.Time // … and the partitions are not asked before
+	ending     time.Time // when the transaction began that gives a lost end again; zero: there is none
+
 	aborting bool
 	why      error // if that is a refused record
 	aborted  error
@@ -106,7 +116,7 @@ func newTransactions(p *Producer, cfg Transaction) *transactions {
 		cfg.Timeout = defaultTimeout
 	}
 	t := &transactions{
-		p: p, id: cfg.ID, most: cfg.Timeout, queue: []*transaction{{}}, peer: &broker{p: p, node: -1},
+		p: p, id: cfg.ID, most: cfg.Timeout, ends: cfg.Ends, queue: []*transaction{{}}, peer: &broker{p: p, node: -1},
 		stopped: make(chan struct{}), bell: make(chan struct{}, 1),
 	}
 	p.appended = t.queue[0]

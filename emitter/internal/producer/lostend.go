@@ -1,0 +1,233 @@
+package producer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/tidemark-cdc/tidemark/emitter/internal/kclient"
+)
+
+// Open is a transaction that a partition holds for open.
+type Open struct {
+	Topic     string
+	Partition int32
+	Epoch     int16 // of the producer whose records it has
+	Start     int64 // offset of its first record
+}
+
+// Ends knows of ends of transactions that the cluster has lost: the coordinator has decided them and takes them for done, and a
+// partition has not got its marker. Consumers of committed records wait there for ever, and the next transaction of the producer would
+// decide of the records of both. Kafka's coordinator does so since 4.3.0 whenever a partition has no leader at the moment at which it
+// is to get its marker, as at the restart of the only broker that has it: it takes the partition for deleted.
+//
+// The producer calls it when it begins, and when it has lost a connection. Methods may block until ctx ends.
+type Ends interface {
+	// Open gives the partitions in which a producer id has a transaction open: of those of in, or where that is nil of all that the
+	// transactional id may have written to. Those that cannot be asked because their leader is away are missing, which is said by away.
+	Open(ctx context.Context, id int64, in map[string][]int32) (open []Open, away bool, err error)
+	// Committed says of a transaction of an earlier producer that it was committed; false: it was rolled back, or nobody can have heard
+	// otherwise. version is the cluster's transaction.version.
+	Committed(ctx context.Context, id int64, epoch, version int16) (bool, error)
+	// Ended hears of ends that the producer has given again.
+	Ended(open []Open, commit bool)
+}
+
+const (
+	// lostWait is how long partitions are waited for that cannot be asked for lost ends when the producer begins. They are without a leader,
+	// as for a moment when a broker starts.
+	lostWait = 5 * time.Second
+	// lostAgain is how long after that they are asked again.
+	lostAgain = time.Second
+)
+
+// recover gives transactions of earlier producers of the id their ends, whose coordinator has none open now.
+func (t *transactions) recover() error {
+	if t.ends == nil {
+		return nil
+	}
+	for begun, pause := time.Now(), markersPause; ; pause = min(2*pause, mostMarkersPause) {
+		away, err := t.lookBack(nil)
+		if err != nil {
+			return err
+		}
+		if away && time.Since(begun) >= lostWait {
+			t.p.mu.Lock()
+			t.everywhere = true
+			t.later()
+			t.p.mu.Unlock()
+			away = false
+		}
+		if !away {
+			return nil
+		}
+		if !t.p.pause(pause) {
+			return context.Cause(t.p.ctx)
+		}
+	}
+}
+
+// suspect notes that ends may have been lost. The caller holds the lock.
+func (t *transactions) suspect() {
+	if t.ends != nil && t.committed {
+		t.suspected = true
+		t.wake()
+	}
+}
+
+// later has partitions asked again for lost ends. The caller holds the lock.
+func (t *transactions) later() {
+	t.suspected, t.askAgain = true, time.Now().Add(lostAgain)
+	time.AfterFunc(lostAgain, t.wake)
+}
+
+// looksBack says that partitions are to be asked now for lost ends. The caller holds the lock.
+func (t *transactions) looksBack(first *transaction) bool {
+	return t.suspected && !first.told && t.proving == 0 && !time.Now().Before(t.askAgain)
+}
+
+// written is the partitions that may miss an end. The caller holds the lock.
+func (t *transactions) written() map[string][]int32 {
+	if t.everywhere {
+		return nil
+	}
+	in := make(map[string][]int32)
+	for name, topic := range t.p.topics {
+		for _, part := range topic.partitions {
+			if part.in != nil {
+				in[name] = append(in[name], part.number)
+			}
+		}
+	}
+	return in
+}
+
+// doubt asks partitions for lost ends after a connection was lost. It returns an error that ends the producer.
+func (t *transactions) doubt(in map[string][]int32) error {
+	away, err := t.lookBack(in)
+	switch {
+	case err == nil:
+	case t.p.ctx.Err() == nil && t.p.cfg.Client.Transient(err) && !errors.Is(err, ErrAgain):
+		away = true
+	default:
+		return err
+	}
+	t.p.mu.Lock()
+	defer t.p.mu.Unlock()
+	if t.suspected = away; away {
+		t.later()
+	} else {
+		t.everywhere = false
+	}
+	return nil
+}
+
+// lookBack gives transactions the ends that the cluster has lost, in some partitions or in all.
+func (t *transactions) lookBack(in map[string][]int32) (away bool, err error) {
+	ctx, cancel := context.WithTimeout(t.p.ctx, lostWait)
+	defer cancel()
+	open, away, err := t.ends.Open(ctx, t.p.id, in)
+	if err != nil {
+		return away, err
+	}
+	of := make(map[bool][]Open) // by whether they were committed
+	for _, o := range open {
+		commit := o.Epoch >= t.begins // what this producer ends is committed, or it has ended itself
+		if !commit {
+			if commit, err = t.ends.Committed(ctx, t.p.id, o.Epoch, t.version); err != nil {
+				return away, err
+			}
+		}
+		of[commit] = append(of[commit], o)
+	}
+	for _, commit := range []bool{true, false} {
+		if err := t.endAgain(of[commit], commit); err != nil {
+			return away, err
+		}
+	}
+	return away, nil
+}
+
+// endAgain ends a transaction that has nothing but partitions in it that miss an earlier end: the marker ends what is open there. One
+// whose end was only on its way gets it twice, which is nothing.
+func (t *transactions) endAgain(open []Open, commit bool) error {
+	if len(open) == 0 {
+		return nil
+	}
+	req := kmsg.NewPtrAddPartitionsToTxnRequest()
+	req.TransactionalID, req.ProducerID, req.ProducerEpoch = t.id, t.p.id, t.p.epoch
+	for _, o := range open {
+		i := slices.IndexFunc(req.Topics, func(topic kmsg.AddPartitionsToTxnRequestTopic) bool { return topic.Topic == o.Topic })
+		if i < 0 {
+			topic := kmsg.NewAddPartitionsToTxnRequestTopic()
+			topic.Topic = o.Topic
+			i = len(req.Topics)
+			req.Topics = append(req.Topics, topic)
+		}
+		req.Topics[i].Partitions = append(req.Topics[i].Partitions, o.Partition)
+	}
+	t.since(time.Now())
+	for pause := markersPause; ; pause = min(2*pause, mostMarkersPause) {
+		err := t.addLost(req)
+		switch {
+		case err == nil:
+			if err := t.finish(commit); err != nil {
+				return err
+			}
+			t.since(time.Time{})
+			t.ends.Ended(open, commit)
+			return nil
+		case errors.Is(err, kerr.UnknownTopicOrPartition): // deleted since, which the next question shows
+			t.since(time.Time{})
+			return err
+		case ends(err):
+			t.p.mu.Lock()
+			defer t.p.mu.Unlock()
+			return t.failure(err, "ending a transaction again whose end the cluster has lost")
+		case !kerr.IsRetriable(err) && !errors.Is(err, kerr.ConcurrentTransactions) && !t.p.cfg.Client.Transient(err):
+			return err
+		}
+		t.look(err)
+		if !t.p.pause(pause) {
+			return context.Cause(t.p.ctx)
+		}
+	}
+}
+
+// since notes when the transaction began that gives ends again.
+func (t *transactions) since(begun time.Time) {
+	t.p.mu.Lock()
+	defer t.p.mu.Unlock()
+	t.ending = begun
+}
+
+func (t *transactions) addLost(req *kmsg.AddPartitionsToTxnRequest) error {
+	resp, _, err := t.call(req, func(c *kclient.Connection) int16 { return min(c.AddPartitionsToTxn, mostExplicit) })
+	if err != nil {
+		return err
+	}
+	asked, added := 0, 0
+	for _, topic := range req.Topics {
+		asked += len(topic.Partitions)
+	}
+	for _, topic := range resp.(*kmsg.AddPartitionsToTxnResponse).Topics {
+		for _, part := range topic.Partitions {
+			switch code := kerr.ErrorForCode(part.ErrorCode); {
+			case code == nil:
+				added++
+			case !errors.Is(code, kerr.OperationNotAttempted):
+				return code
+			case err == nil:
+				err = code
+			}
+		}
+	}
+	if err == nil && added < asked {
+		err = errNoAnswer
+	}
+	return err
+}
