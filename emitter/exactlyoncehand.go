@@ -122,14 +122,19 @@ func (d *ExactlyOnce) take(records []Record, after offset.Offset, now time.Time)
 		return
 	}
 	var entries []kafka.Entry
+	stored := after
 	if d.count == 0 {
 		d.since, d.moved = now, false
 		d.timer.Reset(d.longest)
+		if d.backlog { // they are there already; Kafka's leader of the offset asks the coordinator now and not at the end
+			entries, stored = d.prepared.Entries, d.prepared.Offset()
+		}
 	}
 	d.count += len(records)
 	d.last, d.waits = after, time.Time{}
 	if d.sealed = d.seals && d.next+len(records) == len(d.batch.Records); d.sealed { // in one request with the records
 		var err error
+		stored = after
 		if entries, err = d.prepare(after); err != nil {
 			_ = d.fail(err)
 			return
@@ -137,7 +142,7 @@ func (d *ExactlyOnce) take(records []Record, after offset.Offset, now time.Time)
 	}
 	d.producer.Begin(now)
 	d.put(records, group)
-	d.putOffset(entries, after)
+	d.putOffset(entries, stored)
 	d.producer.End()
 }
 
