@@ -78,26 +78,33 @@ func TestUnknownOutcomeIsSettledByTheNextAttempt(t *testing.T) {
 	}
 }
 
-// A transaction that takes too long may be an accident; a second one soon after is a setting.
+// A transaction that takes too long may be an accident, as when the process stood still; a second one at the same place is a setting.
 func TestTransactionsThatTakeTooLong(t *testing.T) {
 	for name, tt := range map[string]struct {
-		apart time.Duration
+		moves bool
 		stops bool
-	}{"soon": {20 * time.Second, true}, "now and then": {2 * time.Minute, false}} {
+	}{"at one place": {false, true}, "here and there": {true, false}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p, opened, _ := newPipeline(&memoryStore{saved: []offset.Offset{at(100)}}, newInstant)
-				attempts := 0
+				attempts, reached := 0, int64(200)
 				p.Deliver = func(context.Context) (emitter.Delivery, error) {
 					if attempts++; attempts > 4 {
 						return nil, errDisk
 					}
-					return ending(fmt.Errorf("%w: raise transaction.timeout.ms", emitter.ErrTimedOut), 200)(), nil
+					if attempts > 1 && tt.moves {
+						reached += 100
+					}
+					return ending(fmt.Errorf("%w: raise transaction.timeout.ms", emitter.ErrTimedOut), reached)(), nil
 				}
 				p.Open = func(_ context.Context, stored offset.Offset) (binlog.Source, error) {
 					*opened = append(*opened, stored)
-					time.Sleep(tt.apart)
-					return &script{steps: []int64{200}}, nil
+					time.Sleep(2 * time.Minute) // as long as they last
+					steps := []int64{reached}
+					if tt.moves {
+						steps = []int64{reached - 50, reached}
+					}
+					return &script{steps: steps}, nil
 				}
 				err := p.Run(t.Context())
 				if tt.stops && (!errors.Is(err, emitter.ErrTimedOut) || !strings.Contains(err.Error(), "raise transaction.timeout.ms") || attempts != 2) {

@@ -60,9 +60,9 @@ type Pipeline struct {
 	Log *zap.Logger
 
 	hold     hold
-	trouble  trouble   // the interruption that the stream has not gone on from yet
-	ran      bool      // the stream has stored an offset that it has come to
-	timedOut time.Time // when a Kafka transaction took too long last
+	trouble  trouble // the interruption that the stream has not gone on from yet
+	ran      bool    // the stream has stored an offset that it has come to
+	timedOut bool    // a Kafka transaction took too long behind the stored offset
 
 	stored   offset.Offset // what this process has loaded or stored last
 	ended    error         // of the last attempt that streamed
@@ -81,7 +81,7 @@ func (p *Pipeline) Run(ctx context.Context) error {
 		if !p.may() { // or an attempt would take the transactional id from who is to run now
 			return fmt.Errorf("no new attempt is made: %w", emitter.ErrStale)
 		}
-		began := time.Now()
+		began, before := time.Now(), p.stored
 		progress, err := p.attempt(ctx)
 		switch {
 		case err == nil || ctx.Err() != nil && errors.Is(err, ctx.Err()):
@@ -92,11 +92,14 @@ func (p *Pipeline) Run(ctx context.Context) error {
 			p.Log.Info("stopped while the stream was interrupted", zap.Error(err))
 			return nil
 		}
+		if !p.stored.Same(before) {
+			p.timedOut = false
+		}
 		if errors.Is(err, emitter.ErrTimedOut) {
-			if time.Since(p.timedOut) < timeoutsApart {
+			if p.timedOut { // so it would go on
 				return err
 			}
-			p.timedOut = time.Now()
+			p.timedOut = true
 		}
 		if progress || time.Since(began) > wait.most {
 			wait.reset()
@@ -114,9 +117,6 @@ func (p *Pipeline) Run(ctx context.Context) error {
 		}
 	}
 }
-
-// timeoutsApart is how long after one Kafka transaction that took too long there is not to be another: so it would go on.
-const timeoutsApart = time.Minute
 
 // ranFor is how long the stream has to run, and to store offsets, until what it needs counts as set up.
 const ranFor = time.Minute
