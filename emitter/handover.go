@@ -36,6 +36,7 @@ var ErrClosed = errors.New("the delivery is closed")
 // used again at once.
 type handover struct {
 	cfg      DeliveryConfig
+	client   *kclient.Client
 	largest  int // bytes of a record
 	tracker  *offset.Tracker
 	producer *producer.Producer
@@ -87,7 +88,7 @@ func (h *handover) start(client *kclient.Client, cfg DeliveryConfig, transaction
 	if cfg.Window <= 0 {
 		cfg.Window = defaultWindow
 	}
-	h.cfg, h.to = cfg, to
+	h.cfg, h.client, h.to = cfg, client, to
 	h.largest = int(client.MaxRecordBytes)
 	h.tracker = offset.NewTracker(cfg.Window)
 	h.known = make(map[string]*producer.Topic)
@@ -203,7 +204,7 @@ func (h *handover) deliverable(ctx context.Context, records []Record, n int) (in
 		// What cannot be written is refused before anything newer is handed over (I7).
 		if size > h.largest && !r.left {
 			if h.cfg.Poison == nil || r.Topic == h.cfg.Poison.Topic {
-				return 0, h.fail(tooLarge(r, size, h.largest))
+				return 0, h.fail(tooLarge(h.client, r, size, h.largest))
 			}
 			if h.cfg.Poison.tooLarge(r, size, h.largest); i > 0 {
 				return i, nil
@@ -316,9 +317,9 @@ const untracked = 1<<64 - 1
 // refused hears why the producer has ended.
 func (h *handover) refused(err error) {
 	if r, ok := errors.AsType[*producer.Refused](err); ok {
-		err = refusal(r)
+		err = refusal(h.client, r)
 	} else if errors.Is(err, kerr.ClusterAuthorizationFailed) {
-		err = fmt.Errorf("%w; allow it: kafka-acls.sh --add --allow-principal User:… --operation IdempotentWrite --cluster", err)
+		err = fmt.Errorf("%w; allow it: %s --operation IdempotentWrite --cluster", err, h.client.Allow)
 	}
 	_ = h.fail(err)
 }

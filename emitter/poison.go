@@ -81,7 +81,7 @@ func (p *Poison) Row(b *Batch, rows *binlog.Rows, after offset.Offset, err error
 func (p *Poison) tooLarge(r *Record, size, most int) {
 	o := p.leftOut(&producer.Refused{
 		Topic: r.Topic, Key: r.Key, Value: r.Value, Size: size, File: r.Offset.File, Pos: r.Offset.Pos,
-		Err: fmt.Errorf("%w; it is larger than max.request.size, or buffer.memory, of %d bytes", kerr.MessageTooLarge, most),
+		Err: largerThan(most),
 	})
 	p.tell(o)
 	r.Key, r.Value, r.Headers, r.moved = o.key(), nil, nil, false

@@ -165,7 +165,7 @@ func TestRefusalNamesTheTableAndTheSetting(t *testing.T) {
 	err := d.Deliver(t.Context())
 	for _, want := range []string{
 		"topic " + testTopic + ", table shop.orders, key " + string(keyFor(0, 0)), "offset mysql-bin.000001:2", "max.request.size", "of 20000 bytes",
-		"kafka-configs.sh --alter --topic " + testTopic + " --add-config max.message.bytes=1048576", "errors.tolerance=all", "errors.deadletterqueue.topic.name",
+		"--alter --topic " + testTopic + " --add-config max.message.bytes=1048576", "errors.tolerance=all", "errors.deadletterqueue.topic.name",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in %v", want, err)

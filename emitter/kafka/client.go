@@ -139,7 +139,7 @@ func newClient(cfg ClientConfig, more ...kgo.Opt) (*Client, error) {
 		cl.Close()
 		return nil, fmt.Errorf("making the Kafka client: %w", err)
 	}
-	return &Client{
+	c := &Client{
 		undecidedAfter: undecidedAfter,
 		inner: kclient.Client{
 			Kgo: cl, ID: id, MaxRecordBytes: s.maxRequest, BufferBytes: s.bufferBytes, Compressor: compressor, Linger: s.linger,
@@ -154,7 +154,9 @@ func newClient(cfg ClientConfig, more ...kgo.Opt) (*Client, error) {
 		user:  s.user,
 		seeds: s.servers,
 		log:   log,
-	}, nil
+	}
+	c.inner.Seed, c.inner.Allow = c.seeds[0], c.allow()
+	return c, nil
 }
 
 // Internal gives the client to the packages below emitter. It lives as long as c.

@@ -49,6 +49,9 @@ type Client struct {
 	// Line is the earlier producers of change events; nil: each is on its own.
 	Line *Line
 
+	// Seed is the address of a broker, for commands in messages, and Allow the beginning of one that allows this client something.
+	Seed, Allow string
+
 	// Transient says whether waiting can heal an error of the cluster or of the connection to it.
 	Transient func(error) bool
 

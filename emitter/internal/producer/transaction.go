@@ -311,8 +311,7 @@ func (t *transactions) failure(cause error, doing string) error {
 	}
 	switch {
 	case errors.Is(cause, kerr.TransactionalIDAuthorizationFailed):
-		return fmt.Errorf("%s: %w; allow it: kafka-acls.sh --add --allow-principal User:… --operation Write --operation Describe --transactional-id %s",
-			doing, cause, t.id)
+		return fmt.Errorf("%s: %w; allow it: %s --operation Write --operation Describe --transactional-id %s", doing, cause, t.p.cfg.Client.Allow, t.id)
 	case errors.Is(cause, kerr.TransactionAbortable):
 		return fmt.Errorf("%s: %w: %w", doing, ErrAgain, cause)
 	case errors.Is(cause, kerr.OutOfOrderSequenceNumber), errors.Is(cause, kerr.UnknownProducerID):

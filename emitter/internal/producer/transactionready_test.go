@@ -159,7 +159,7 @@ func TestReadyWaits(t *testing.T) {
 // TestNotReady says why.
 func TestNotReady(t *testing.T) {
 	for cause, text := range map[*kerr.Error]string{
-		kerr.TransactionalIDAuthorizationFailed: "kafka-acls.sh --add --allow-principal User:… --operation Write --operation Describe --transactional-id " + transactionID,
+		kerr.TransactionalIDAuthorizationFailed: " --add --allow-principal User:ANONYMOUS --operation Write --operation Describe --transactional-id " + transactionID,
 		kerr.InvalidTransactionTimeout:          "transaction.max.timeout.ms",
 		kerr.InvalidRequest:                     transactionID,
 	} {
