@@ -48,18 +48,19 @@ group.initial.rebalance.delay.ms=0
 broker.session.timeout.ms=3000
 broker.heartbeat.interval.ms=500
 auto.create.topics.enable=false
+%s
 X
 [ -d kafka-data ] || java -XX:TieredStopAtLevel=1 -cp '/opt/kafka/libs/*' kafka.tools.StorageTool format -t TidemarkTestTestTestTes -c server.properties
 exec java -Xmx512m -XX:TieredStopAtLevel=1 -cp '/opt/kafka/libs/*' kafka.Kafka server.properties`
 
-// launchKafka starts a broker without waiting for it.
-func launchKafka(t testing.TB) *Kafka {
+// launchKafka starts a broker with these properties besides the usual ones, without waiting for it.
+func launchKafka(t testing.TB, properties ...string) *Kafka {
 	t.Helper()
 	name := Image(t, "kafka")
 	k := &Kafka{Port: freePort(t)}
 	proxied := freePort(t)
 	k.Proxy = NewProxy(t, fmt.Sprintf("127.0.0.1:%d", proxied))
-	k.container = run(t, name, fmt.Sprintf(kafkaScript, k.Port, k.Proxy.Port()),
+	k.container = run(t, name, fmt.Sprintf(kafkaScript, k.Port, k.Proxy.Port(), strings.Join(properties, "\n")),
 		map[int]int{9092: k.Port, 9094: proxied})
 	return k
 }

@@ -23,9 +23,15 @@ type Rig struct {
 // NewRig starts both servers, MySQL with these flags.
 func NewRig(t testing.TB, flags ...string) *Rig {
 	t.Helper()
+	return newRigWith(t, nil, flags...)
+}
+
+// newRigWith is NewRig with properties of the broker besides the usual ones.
+func newRigWith(t testing.TB, broker []string, flags ...string) *Rig {
+	t.Helper()
 	Binary(t)
 	Image(t, "engine")
-	r := &Rig{MySQL: launchMySQL(t, flags...), Kafka: launchKafka(t)}
+	r := &Rig{MySQL: launchMySQL(t, flags...), Kafka: launchKafka(t, broker...)}
 	r.MySQL.wait(t)
 	r.Kafka.wait(t)
 	r.Link = NewProxy(t, r.MySQL.Addr())

@@ -2,6 +2,7 @@ package it
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"syscall"
@@ -16,6 +17,8 @@ const (
 	standingBy = `"msg":"standing by: [^"]* runs the connector"`
 	lockLost   = `"msg":"the lock is lost: `
 )
+
+var errNobody = errors.New("nobody streams")
 
 // TestStandby runs several processes with one configuration under load. One writes and the others wait; when it is killed, stopped in
 // order, or stands still, one of the others takes over in time. One that goes on after that is no error, writes nothing more and waits.
@@ -48,7 +51,7 @@ func TestStandby(t *testing.T) {
 		eventually(t, most, "taking over after "+what, func() error {
 			i := slices.IndexFunc(others, func(p *Process) bool { return p.Times(streaming) > 0 })
 			if i < 0 {
-				return fmt.Errorf("nobody streams")
+				return errNobody
 			}
 			one = others[i]
 			others = slices.Delete(others, i, i+1)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,7 +34,7 @@ type LockState uint8
 // The states of a lock. Only with the last two is [Lock.Held] ever true.
 const (
 	LockWaiting LockState = iota // another member has it, or it is not known yet who gets it
-	LockClaimed                  // nobody else was there, and the group has not decided yet; see Lock.Claim
+	LockClaimed                  // nobody else is there, and the group has not decided yet; see Lock.Claim
 	LockHeld                     // the group has given it to this member
 )
 
@@ -44,6 +43,8 @@ const (
 	// rebalances is how many session timeouts a member has for joining a rebalance. With one only, a dead member that the
 	// others have to wait for would cost the holder its lock.
 	rebalances = 3
+	// retryFor is how long a request is tried again before its fault is anybody's.
+	retryFor = 30 * time.Second
 )
 
 // Lock says which one of several processes may do something: the one that a consumer group has given the only partition of
@@ -64,13 +65,16 @@ type Lock struct {
 	state      LockState
 	changed    chan struct{} // closed when state changes
 	id         string        // as the coordinator has named this member; "" before
+	entered    time.Time     // when it was first asked to have a member of that name; zero: not yet
+	entering   chan struct{} // closed when it is asked
 	generation int32         // of the group that this member has joined last; -1: none
 	held       int32         // the generation in which it had the lock last, unless another has had it since; -1: none
 	tenancy    int
 	joining    bool // a join is under way, so a heartbeat may have an old generation
 	decided    bool // the group has answered to a join once
+	assigned   bool // and it was heard to whom it has given the lock
 	tenure     tenure
-	asked      time.Time // when Members was asked that was answered last
+	doubted    time.Time // since when it is not known whether the coordinator has lost this member; zero: it has not
 	told       string    // the trouble that was said and is not over
 	expired    bool      // it was said that the coordinator does not answer
 }
@@ -95,12 +99,19 @@ func NewLock(cfg LockConfig) (*Lock, error) {
 		kgo.RequestTimeoutOverhead(max(cfg.SessionTimeout/4, heartbeatEvery)),
 		kgo.RetryBackoffFn(func(tries int) time.Duration {
 			return min(20*time.Millisecond<<min(tries, 5), heartbeatEvery)
+		}),
+		// A join that fails is tried again by Run, since it casts doubt on a claim.
+		kgo.RetryTimeoutFn(func(key int16) time.Duration {
+			if key == int16(kmsg.JoinGroup) {
+				return time.Nanosecond
+			}
+			return retryFor
 		}))
 	if err != nil {
 		return nil, err
 	}
 	return &Lock{
-		cfg: cfg, client: client, log: cfg.Log, born: time.Now(), rejoin: make(chan struct{}, 1), changed: make(chan struct{}), generation: -1, held: -1,
+		cfg: cfg, client: client, log: cfg.Log, born: time.Now(), rejoin: make(chan struct{}, 1), changed: make(chan struct{}), entering: make(chan struct{}), generation: -1, held: -1,
 		tenure: tenure{session: cfg.SessionTimeout, rebalance: rebalances * cfg.SessionTimeout},
 	}, nil
 }
@@ -126,27 +137,6 @@ func (l *Lock) Tenancy() int {
 	return l.tenancy
 }
 
-// Claim takes the lock before the group has decided, for a process that [Lock.Members] has named nobody else to: the coordinator
-// makes the first member of a group wait (group.initial.rebalance.delay.ms), since others might come. The claim ends with the group's
-// decision, which may be for another.
-func (l *Lock) Claim() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.state == LockWaiting && !l.decided {
-		l.tenure.settle(l.asked)
-		l.become(LockClaimed)
-	}
-}
-
-// Yield takes a claim back, so that the lock is not held until the group gives it to this process.
-func (l *Lock) Yield() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.state == LockClaimed {
-		l.become(LockWaiting)
-	}
-}
-
 // become sets the state and when Held ends. The lock is held.
 func (l *Lock) become(s LockState) {
 	if s != l.state {
@@ -154,7 +144,7 @@ func (l *Lock) become(s LockState) {
 		close(l.changed)
 		l.changed = make(chan struct{})
 	}
-	if s == LockWaiting {
+	if s == LockWaiting || s == LockClaimed && !l.doubted.IsZero() {
 		l.until.Store(math.MinInt64)
 		return
 	}
@@ -195,6 +185,9 @@ func (l *Lock) Run(ctx context.Context) error {
 				return nil
 			}
 			wait = min(2*wait, most)
+			if Transient(err) {
+				wait = min(wait, heartbeatEvery)
+			}
 		}
 	}
 }
@@ -220,9 +213,13 @@ func (l *Lock) join(ctx context.Context) error {
 	l.lookBack(ctx)
 	l.mu.Lock()
 	req := l.joinRequest()
-	l.joining = true
-	l.mu.Unlock()
 	sent := time.Now()
+	l.joining = true
+	if req.MemberID != "" && l.entered.IsZero() {
+		l.entered = sent
+		close(l.entering)
+	}
+	l.mu.Unlock()
 	resp, err := req.RequestWith(ctx, l.client.inner.Kgo)
 	if err == nil {
 		err = kerr.ErrorForCode(resp.ErrorCode)
@@ -231,13 +228,15 @@ func (l *Lock) join(ctx context.Context) error {
 	l.joining = false
 	switch {
 	case err == nil:
-		l.id, l.generation, l.decided = resp.MemberID, resp.Generation, true
+		l.id, l.generation, l.decided, l.doubted = resp.MemberID, resp.Generation, true, time.Time{}
 		l.settled(sent)
 	case errors.Is(err, kerr.MemberIDRequired) && resp.MemberID != "":
 		l.id, err = resp.MemberID, errJoinAgain
 	case errors.Is(err, kerr.UnknownMemberID):
 		l.lost()
 		err = errJoinAgain
+	default:
+		l.doubt()
 	}
 	l.mu.Unlock()
 	if err != nil {
@@ -281,7 +280,7 @@ func (l *Lock) sync(ctx context.Context, joined *kmsg.JoinGroupResponse) error {
 	req.Group, req.MemberID, req.Generation = l.cfg.Group, joined.MemberID, joined.Generation
 	req.ProtocolType, req.Protocol = joined.ProtocolType, joined.Protocol
 	if joined.LeaderID == joined.MemberID {
-		req.GroupAssignment = assignLock(l.cfg.Topic, joined.Members)
+		req.GroupAssignment = l.assign(joined)
 	}
 	sent := time.Now()
 	resp, err := req.RequestWith(ctx, l.client.inner.Kgo)
@@ -292,6 +291,7 @@ func (l *Lock) sync(ctx context.Context, joined *kmsg.JoinGroupResponse) error {
 	defer l.mu.Unlock()
 	switch {
 	case err == nil && l.id == joined.MemberID && l.generation == joined.Generation:
+		l.assigned = true
 		l.tenure.settle(sent)
 		if hasLock(l.cfg.Topic, resp.MemberAssignment) {
 			// Without this member the group was empty, which was one generation, if it still was when this one came back.
@@ -314,12 +314,28 @@ func (l *Lock) sync(ctx context.Context, joined *kmsg.JoinGroupResponse) error {
 	return err
 }
 
+// assign is what the group's leader decides. Of itself it knows more than it said when it joined: whether it has claimed the lock since.
+func (l *Lock) assign(joined *kmsg.JoinGroupResponse) []kmsg.SyncGroupRequestGroupAssignment {
+	l.mu.Lock()
+	claimed := l.state == LockClaimed
+	l.mu.Unlock()
+	if claimed {
+		for i := range joined.Members {
+			if m := &joined.Members[i]; m.MemberID == joined.MemberID {
+				m.ProtocolMetadata = lockMetadata(l.cfg.Topic, LockClaimed, -1)
+			}
+		}
+	}
+	return assignLock(l.cfg.Topic, joined.Members)
+}
+
 // lost is what a member has to do of which the group knows nothing any more: it has no lock and begins anew. The lock is held.
 func (l *Lock) lost() {
-	if l.decided { // a claim from before does not hang on the membership
-		l.become(LockWaiting)
+	l.become(LockWaiting)
+	if !l.entered.IsZero() {
+		l.entered, l.entering = time.Time{}, make(chan struct{})
 	}
-	l.id, l.generation = "", -1
+	l.id, l.generation, l.doubted = "", -1, time.Time{}
 }
 
 // settled notes a request that the coordinator answered as to a member of its present generation. The lock is held.
@@ -343,7 +359,7 @@ func (l *Lock) beats(ctx context.Context) {
 	}
 }
 
-// beat sends one heartbeat. A claim without membership is held up by asking for the members instead.
+// beat sends one heartbeat. A claim has no generation to send one for, and is held up by asking for the members instead.
 func (l *Lock) beat(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, max(l.tenure.session/4, heartbeatEvery))
 	defer cancel()
@@ -379,20 +395,6 @@ func (l *Lock) beat(ctx context.Context) {
 	case errors.Is(err, kerr.UnknownMemberID), errors.Is(err, kerr.IllegalGeneration), errors.Is(err, kerr.FencedInstanceID):
 		l.lost()
 		l.askToJoin()
-	}
-}
-
-// upholdClaim asks the coordinator whether somebody else has the lock by now. Its answer shows that this process has not been
-// away so long that one may have it unseen.
-func (l *Lock) upholdClaim(ctx context.Context) {
-	members, err := l.members(ctx)
-	if err != nil || slices.ContainsFunc(members, func(m LockMember) bool { return m.Holds }) {
-		return // the group's decision ends the claim, or time does
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.state == LockClaimed && l.generation < 0 {
-		l.settled(l.asked)
 	}
 }
 
@@ -448,7 +450,7 @@ func (l *Lock) healed() {
 func (l *Lock) Leave(ctx context.Context) error {
 	l.mu.Lock()
 	id := l.id
-	l.decided = true
+	l.decided, l.assigned = true, true // nothing is claimed any more
 	l.lost()
 	l.mu.Unlock()
 	if id == "" {

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"sync"
@@ -23,6 +24,8 @@ type lockRig struct {
 	t       *testing.T
 	network *kfake.VirtualNetwork
 	cluster *kfake.Cluster
+	members []*lockMember
+	delays  []*initialDelay
 }
 
 // inBubble runs a test with brokers in virtual time.
@@ -35,6 +38,18 @@ func inBubble(t *testing.T, brokers int, f func(t *testing.T, r *lockRig)) {
 		}
 		defer c.Close()
 		r.cluster = c
+		defer func() { // what a test that fails leaves behind
+			for _, m := range r.members {
+				if m.stop != nil {
+					m.stop()
+				}
+				m.Close()
+			}
+			for _, d := range r.delays {
+				d.cut()
+			}
+			synctest.Wait()
+		}()
 		f(t, r)
 	})
 }
@@ -70,12 +85,7 @@ func (r *lockRig) member(name string, change ...func(*LockConfig)) *lockMember {
 		r.t.Fatal(err)
 	}
 	m.Lock = lock
-	r.t.Cleanup(func() { // what a test that fails leaves behind
-		if m.stop != nil {
-			m.stop()
-		}
-		m.Close()
-	})
+	r.members = append(r.members, m)
 	return m
 }
 
@@ -111,10 +121,24 @@ func (m *lockMember) leave() {
 	m.Close()
 }
 
-// link is a network that can be stopped: what is written while it is does not arrive, and nobody hears of it.
+// link is a network that can be stopped: what is written while it is does not arrive, and nobody hears of it. It can take its time, too.
 type link struct {
 	mu   sync.Mutex
 	held bool
+	rng  *rand.Rand
+	most time.Duration // a write takes up to that long
+}
+
+func (l *link) slow(rng *rand.Rand, most time.Duration) { l.rng, l.most = rng, most }
+
+func (l *link) wait() {
+	if l.rng == nil {
+		return
+	}
+	l.mu.Lock()
+	d := time.Duration(l.rng.Int64N(int64(l.most)))
+	l.mu.Unlock()
+	time.Sleep(d)
 }
 
 func (l *link) hold(on bool) {
@@ -135,6 +159,7 @@ type linked struct {
 }
 
 func (c *linked) Write(b []byte) (int, error) {
+	c.link.wait()
 	if c.link.isHeld() {
 		return len(b), nil
 	}
@@ -145,6 +170,17 @@ func (c *linked) Write(b []byte) (int, error) {
 // longer than most. It returns the time that passed.
 func (r *lockRig) watch(most time.Duration, members []*lockMember, stop func() bool) time.Duration {
 	r.t.Helper()
+	return r.watchEvery(10*time.Millisecond, most, members, stop)
+}
+
+// closely is watch with a look every 0.1 ms.
+func (r *lockRig) closely(most time.Duration, members []*lockMember, stop func() bool) {
+	r.t.Helper()
+	r.watchEvery(100*time.Microsecond, most, members, stop)
+}
+
+func (r *lockRig) watchEvery(step, most time.Duration, members []*lockMember, stop func() bool) time.Duration {
+	r.t.Helper()
 	began := time.Now()
 	for !stop() {
 		if time.Since(began) > most {
@@ -153,7 +189,7 @@ func (r *lockRig) watch(most time.Duration, members []*lockMember, stop func() b
 		if n := len(holders(members)); n > 1 {
 			r.t.Fatalf("%d hold the lock", n)
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(step)
 	}
 	return time.Since(began)
 }
@@ -302,144 +338,6 @@ func TestLockOfAHolderThatCannotJoin(t *testing.T) {
 		r.watch(2*lockSession, all, b.Held)
 		b.leave()
 		a.end()
-	})
-}
-
-// claimant is a member that has looked at the group, found nobody, and claims the lock.
-func (r *lockRig) claimant(name string) *lockMember {
-	r.t.Helper()
-	m := r.member(name)
-	if others, err := m.Members(r.t.Context()); err != nil || len(others) > 0 {
-		r.t.Fatal(others, err)
-	}
-	m.Claim()
-	return m
-}
-
-// slowJoins has the brokers take their time over JoinGroup, as they do for the first member of a group.
-func (r *lockRig) slowJoins(d time.Duration) {
-	r.cluster.ControlKey(int16(kmsg.JoinGroup), func(req kmsg.Request) (kmsg.Response, error, bool) {
-		r.cluster.KeepControl()
-		if req.(*kmsg.JoinGroupRequest).MemberID == "" {
-			r.cluster.SleepControl(func() { time.Sleep(d) })
-		}
-		return nil, nil, false
-	})
-}
-
-// A claim holds until the group decides, however long that takes, and becomes the lock itself.
-func TestLockClaim(t *testing.T) {
-	for name, delay := range map[string]time.Duration{"at once": 0, "usual": 3 * time.Second, "long": 20 * time.Second} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, 1, func(t *testing.T, r *lockRig) {
-				r.slowJoins(delay)
-				a := r.claimant("a").run()
-				if state, _ := a.State(); state != LockClaimed || !a.Held() {
-					t.Fatal(state, a.Held())
-				}
-				r.passes(delay+lockSession, a, a)
-				r.watch(2*delay+time.Second, []*lockMember{a}, func() bool { state, _ := a.State(); return state == LockHeld })
-				a.leave()
-			})
-		})
-	}
-}
-
-// A claim does not hang on the membership: the coordinator may have moved before the group was formed.
-func TestLockClaimOfAMemberThatIsForgotten(t *testing.T) {
-	inBubble(t, 1, func(t *testing.T, r *lockRig) {
-		var once atomic.Bool
-		r.cluster.ControlKey(int16(kmsg.JoinGroup), func(req kmsg.Request) (kmsg.Response, error, bool) {
-			r.cluster.KeepControl()
-			if req.(*kmsg.JoinGroupRequest).MemberID == "" || once.Swap(true) {
-				return nil, nil, false
-			}
-			resp := req.ResponseKind().(*kmsg.JoinGroupResponse)
-			resp.ErrorCode = kerr.UnknownMemberID.Code
-			return resp, nil, true
-		})
-		a := r.claimant("a")
-		_, changed := a.State()
-		a.run()
-		<-changed
-		if state, _ := a.State(); state != LockHeld {
-			t.Errorf("the claim was lost: state %d", state)
-		}
-		a.leave()
-	})
-}
-
-// A claim is not held longer than a lock while nothing is heard of the coordinator: another may have found nobody in the group.
-func TestLockClaimOfASilentProcess(t *testing.T) {
-	inBubble(t, 1, func(t *testing.T, r *lockRig) {
-		r.slowJoins(25 * time.Second)
-		a := r.claimant("a").run()
-		r.passes(20*time.Second, a, a)
-		a.link.hold(true)
-		if took := r.watch(lockSession, []*lockMember{a}, func() bool { return !a.Held() }); took < lockSession*8/10 {
-			t.Errorf("given up after %v already", took)
-		}
-		a.end()
-	})
-}
-
-// A claim that nothing was heard of ends when the process leaves.
-func TestLockClaimEndsWithLeave(t *testing.T) {
-	inBubble(t, 1, func(t *testing.T, r *lockRig) {
-		r.slowJoins(20 * time.Second)
-		a := r.claimant("a").run()
-		time.Sleep(time.Second)
-		a.leave()
-		if a.Held() {
-			t.Error("held by a process that has left")
-		}
-		time.Sleep(20 * time.Second) // the broker is still busy with the join
-	})
-}
-
-// A claim gives way to a member that has the lock, and is not taken up again.
-func TestLockClaimGivesWay(t *testing.T) {
-	inBubble(t, 1, func(t *testing.T, r *lockRig) {
-		b := r.member("b")
-		if _, err := b.Members(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		a := r.member("a").run()
-		r.watch(time.Second, []*lockMember{a}, a.Held)
-		b.Claim()
-		if !b.Held() {
-			t.Fatal("the claim is not held")
-		}
-		b.run()
-		_, changed := b.State()
-		<-changed
-		b.Claim()
-		if state, _ := b.State(); state != LockWaiting || b.Held() || !a.Held() {
-			t.Error(state, b.Held(), a.Held())
-		}
-		b.leave()
-		a.leave()
-	})
-}
-
-// A claim that is given back is only the group's to give.
-func TestLockYield(t *testing.T) {
-	inBubble(t, 1, func(t *testing.T, r *lockRig) {
-		r.slowJoins(3 * time.Second)
-		a := r.claimant("a").run()
-		time.Sleep(time.Second)
-		a.Yield()
-		if a.Held() {
-			t.Error("held after Yield")
-		}
-		if took := r.watch(2*lockSession, []*lockMember{a}, a.Held); took < time.Second {
-			t.Errorf("held again after %v, before the group has decided", took)
-		}
-		a.Yield()
-		if !a.Held() {
-			t.Error("Yield gave the lock itself away")
-		}
-		a.leave()
 	})
 }
 

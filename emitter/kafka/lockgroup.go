@@ -35,29 +35,46 @@ func (l *Lock) Members(ctx context.Context) ([]LockMember, error) {
 }
 
 func (l *Lock) members(ctx context.Context) ([]LockMember, error) {
+	seen, err := l.look(ctx)
+	return seen.members, err
+}
+
+// lockSight is the group at one moment, as its coordinator sees it.
+type lockSight struct {
+	members []LockMember
+	asked   time.Time // when the coordinator was asked; the moment is then or later
+	joining bool      // the coordinator waits for members to join: it has not answered to those who have
+}
+
+// alone says whether the member of this name is the only one.
+func (s *lockSight) alone(id string) bool { return len(s.members) == 1 && s.has(id) }
+
+func (s *lockSight) has(id string) bool {
+	return slices.ContainsFunc(s.members, func(m LockMember) bool { return m.ID == id })
+}
+
+// look asks the coordinator once, as far as the client does not try again by itself.
+func (l *Lock) look(ctx context.Context) (lockSight, error) {
 	req := kmsg.NewPtrDescribeGroupsRequest()
 	req.Groups = []string{l.cfg.Group}
 	sent := time.Now()
 	resp, err := req.RequestWith(ctx, l.client.inner.Kgo)
 	if err != nil {
-		return nil, err
+		return lockSight{}, err
 	}
 	if len(resp.Groups) != 1 {
-		return nil, fmt.Errorf("asking for its members: the answer names %d groups", len(resp.Groups))
+		return lockSight{}, fmt.Errorf("asking for its members: the answer names %d groups", len(resp.Groups))
 	}
 	group := resp.Groups[0]
 	if err := kerr.ErrorForCode(group.ErrorCode); err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
-		return nil, err
+		return lockSight{}, err
 	}
 	members := make([]LockMember, len(group.Members))
 	for i, m := range group.Members {
 		members[i] = LockMember{ID: m.MemberID, Client: m.ClientID, Host: strings.TrimPrefix(m.ClientHost, "/"), Holds: hasLock(l.cfg.Topic, m.MemberAssignment)}
 	}
 	slices.SortFunc(members, func(a, b LockMember) int { return strings.Compare(a.ID, b.ID) })
-	l.mu.Lock()
-	l.asked = sent
-	l.mu.Unlock()
-	return members, nil
+	return lockSight{members: members, asked: sent, joining: group.State == "PreparingRebalance"}, nil
 }
 
 // Remove takes members out of the group, as if they had left. reason is for the brokers' logs. Members that are not there are

@@ -31,7 +31,7 @@
 //   - C13, bounds: records on their way are not more than the window; no goroutine is left of a process (synctest sees to that).
 //   - C14, each fault and each crash point came about, in both modes (TestSim).
 //   - Of what can never arrive any more the process says so and stops, and leaves nothing out (endings).
-//   - Two processes never both go on, and one that was replaced stores nothing (handOver, takeOver).
+//   - Two processes never both go on, and one that was replaced stores nothing (handOver, takeOver); with a lock they never take turns (only).
 //
 // The checks themselves are checked by histories that are made wrong (TestCheckerFindsFaults) and by builds of the product in which a line
 // is broken (TestBrokenTrackerIsFound, TestBrokenExactlyOnceIsFound).

@@ -95,7 +95,7 @@ func (p *process) run() (err error) {
 	if lock == nil {
 		return stream(p.ctx, func() bool { return true })
 	}
-	return lock.Run(p.ctx, stream)
+	return lock.Run(p.ctx, func(ctx context.Context, may func() bool) error { return stream(ctx, p.only(may)) })
 }
 
 // standby is the process as one of those of which a group chooses one; nil: there is no such group.

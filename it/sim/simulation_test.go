@@ -56,6 +56,7 @@ type simulation struct {
 	rng        *rand.Rand // of how faults go, in whatever order they ask
 	process    *process
 	processes  []*process
+	turn       *turn    // of the process that was allowed something last
 	rival      *process // has been replaced by the process of the moment, and may not know it
 	crashes    chan *process
 	handing    bool // one process takes over from another, or is frozen: not both without transactions

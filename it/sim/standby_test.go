@@ -41,8 +41,15 @@ var handOver = []fault{
 	}},
 	{name: "process: another one begins at the same time", possible: func(s *simulation) bool { return s.locked }, do: alone(func(s *simulation) bool {
 		p := s.now()
-		p.crash()
-		s.sleep(s.upTo(4 * time.Second))
+		if s.coin() {
+			p.crash()
+			s.sleep(s.upTo(4 * time.Second))
+		} else { // which leaves a group without members
+			if !s.terminate() {
+				return false
+			}
+			s.next(p)
+		}
 		if p = s.now(); s.replace(p) == nil {
 			return false
 		}
@@ -70,6 +77,41 @@ func alone(do func(s *simulation) bool) func(s *simulation) bool {
 		}()
 		return do(s)
 	}
+}
+
+// turn is one time for which a process runs the connector by leave of the lock.
+type turn struct {
+	p    *process
+	over bool // another process has been allowed something since
+}
+
+// only is may for a turn that begins. It sees to it that of two processes the one that has been allowed something last is the only one.
+func (p *process) only(may func() bool) func() bool {
+	t := &turn{p: p}
+	return func() bool {
+		if !may() {
+			return false
+		}
+		if other := p.s.takes(t); other != nil && !p.isDead() {
+			p.s.violated("lock", "process %d is allowed to go on after process %d was", p.number, other.number)
+		}
+		return true
+	}
+}
+
+// takes notes that a turn is allowed something, and returns the process that was in between; nil: there is none.
+func (s *simulation) takes(t *turn) *process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := s.turn
+	switch {
+	case t.over:
+		return last.p
+	case last != nil && last.p != t.p:
+		last.over = true
+	}
+	s.turn = t
+	return nil
 }
 
 // standBy begins a process beside the one of the moment, which it returns after a while; nil: that is not there any more.

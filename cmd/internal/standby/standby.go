@@ -117,17 +117,14 @@ func (s *Standby) Close() {
 // another process may run by now. While ctx ends, may stays true until run has returned, so that it can store where it is; only then
 // the lock is given back, upon which a waiting process takes over at once. Run is to be called once.
 //
-// A process that finds nobody else in the group does not wait for the group's decision. One whose group may not be used runs without
-// a lock, and says so.
+// A process that is alone in the group does not wait for the group's decision. One whose group may not be used runs without a lock, and
+// says so.
 func (s *Standby) Run(ctx context.Context, run func(ctx context.Context, may func() bool) error) error {
 	s.run = run
 	seen := sight{err: context.Canceled}
 	select {
 	case seen = <-s.seen:
 	case <-ctx.Done():
-	}
-	if ctx.Err() == nil && time.Since(seen.at) > fresh {
-		seen = s.look(ctx)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -138,53 +135,48 @@ func (s *Standby) Run(ctx context.Context, run func(ctx context.Context, may fun
 	case seen.err != nil:
 		return seen.err
 	}
-	if len(seen.alive) == 0 {
-		s.lock.Claim()
-	} else {
+	if len(seen.alive) > 0 {
 		s.say(seen.alive)
 	}
-	return s.member(ctx, seen.dead)
+	return s.member(ctx, len(seen.alive) == 0)
 }
 
 // sight is who was in the group.
 type sight struct {
-	at          time.Time
-	alive, dead []kafka.LockMember // the others that may be alive, and those of this host that have died
-	err         error
+	alive []kafka.LockMember // those that may be alive
+	err   error
 }
 
-// fresh is how old it may be when something is done about it: others may have come.
-const fresh = time.Second
-
-// look lists the other processes of the group. It waits while Kafka cannot be reached.
+// look lists the processes of the group before this one is in it. It waits while Kafka cannot be reached.
 func (s *Standby) look(ctx context.Context) sight {
 	members, err := s.lock.Members(ctx)
-	seen := sight{at: time.Now(), err: err}
-	for _, m := range members {
-		if processOf(s.base, m.Client).dead(s.me) {
-			seen.dead = append(seen.dead, m)
-		} else {
-			seen.alive = append(seen.alive, m)
+	alive := slices.DeleteFunc(members, func(m kafka.LockMember) bool { return processOf(s.base, m.Client).dead(s.me) })
+	return sight{alive, err}
+}
+
+// enter returns when this process is in the group: with the lock if nobody else is. It takes those of this host that have died out of
+// the group, so that nobody waits for them: then this process has the lock at once, or another one that stands by. A group without
+// members makes the first one wait, so that is done when this process is one.
+func (s *Standby) enter(ctx context.Context) {
+	removed := map[string]bool{}
+	for {
+		others, err := s.lock.Claim(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.log.Debug("the members of the group could not be asked for; this process waits for what the group decides", zap.Error(err))
+		}
+		dead := slices.DeleteFunc(others, func(m kafka.LockMember) bool { return removed[m.ID] || !processOf(s.base, m.Client).dead(s.me) })
+		if len(dead) == 0 {
+			return
+		}
+		if err := s.lock.Remove(ctx, "the process has died", dead...); err != nil {
+			s.log.Debug("a process that has died could not be taken out of the group; it falls out when its session has timed out", zap.Error(err))
+			return
+		}
+		for _, m := range dead {
+			removed[m.ID] = true
 		}
 	}
-	return seen
 }
-
-// bury takes the dead out of the group, so that nobody waits for them: another process that stands by then takes over at once. It
-// does so when this process is in the group itself: a group without members makes the first one wait.
-func (s *Standby) bury(ctx context.Context, dead []kafka.LockMember) {
-	select {
-	case <-time.After(joined):
-	case <-ctx.Done():
-		return
-	}
-	if err := s.lock.Remove(ctx, "the process has died", dead...); err != nil {
-		s.log.Debug("a process that has died could not be taken out of the group; it falls out when its session has timed out", zap.Error(err))
-	}
-}
-
-// joined is how long it takes to ask for a place in the group, with time to spare.
-const joined = 300 * time.Millisecond
 
 // unlocked says that there is no lock.
 func (s *Standby) unlocked(why error) {
@@ -200,19 +192,18 @@ func (s *Standby) fate(err error) error {
 	return err
 }
 
-// member runs the connector turn by turn while the membership is kept up beside it.
-func (s *Standby) member(ctx context.Context, dead []kafka.LockMember) error {
+// member runs the connector turn by turn while the membership is kept up beside it. alone says that nobody else was in the group.
+func (s *Standby) member(ctx context.Context, alone bool) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx)) // the lock is held until the connector has stopped
+	entering, entered := context.WithCancel(ctx)
 	broken := make(chan error, 1)
 	var membership sync.WaitGroup
 	membership.Go(func() {
 		if err := s.lock.Run(life); err != nil {
 			broken <- err
+			entered()
 		}
 	})
-	if len(dead) > 0 {
-		membership.Go(func() { s.bury(life, dead) })
-	}
 	defer func() {
 		end()
 		membership.Wait()
@@ -222,8 +213,20 @@ func (s *Standby) member(ctx context.Context, dead []kafka.LockMember) error {
 			s.log.Warn("the lock could not be given back: a process that stands by takes over when the session has timed out", zap.Error(err))
 		}
 	}()
+	s.enter(entering)
+	entered()
+	if ctx.Err() != nil {
+		return nil
+	}
 	for {
-		if err := s.await(ctx, broken); err != nil || ctx.Err() != nil {
+		err := s.await(ctx, broken)
+		switch {
+		case ctx.Err() != nil:
+			return err
+		case alone && errors.Is(err, kafka.ErrLockNotAllowed): // nobody else is allowed either
+			s.unlocked(err)
+			return s.fate(s.run(ctx, s.may))
+		case err != nil:
 			return err
 		}
 		if again, err := s.turn(ctx, broken); !again {
@@ -235,6 +238,11 @@ func (s *Standby) member(ctx context.Context, dead []kafka.LockMember) error {
 // await returns when this process has the lock.
 func (s *Standby) await(ctx context.Context, broken <-chan error) error {
 	for {
+		select {
+		case err := <-broken:
+			return err
+		default:
+		}
 		state, changed := s.lock.State()
 		var soon <-chan time.Time
 		switch {
@@ -343,8 +351,8 @@ const (
 const confirmed = 2 * time.Second
 
 // early says that who has fenced a process that has the lock may be one of the group, which began before it heard of the decision, or the
-// process itself by a request that came twice. On a claim others may have begun, too, and that shows at the next transaction only, whenever
-// that is: unless the id was used since, or nobody else is there.
+// process itself by a request that came twice. Where it had a claim at first, a coordinator that knew nothing of that may have let another one
+// begin, too, and that shows at the next transaction only, whenever that is: unless the id was used since, or nobody else is there.
 func (s *Standby) early(ctx context.Context, err error, began, decided time.Time) bool {
 	switch {
 	case decided.IsZero(), time.Since(began) < settling:

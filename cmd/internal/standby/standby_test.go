@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"strings"
@@ -187,13 +188,37 @@ func (i *instance) runs(t *testing.T, most time.Duration) time.Duration {
 	return await(t, most, "the connector runs", i.running.Load)
 }
 
-// slowFirstJoin has the broker take its time over the first member of a group, as brokers do.
+// slowFirstJoin has the broker answer late to the first member of a group, as brokers do: until then it shows it, and waits for others.
 func (r *rig) slowFirstJoin(d time.Duration) {
-	var once sync.Once
-	r.cluster.ControlKey(int16(kmsg.JoinGroup), func(kmsg.Request) (kmsg.Response, error, bool) {
+	var mu sync.Mutex
+	var first string
+	var until time.Time
+	r.cluster.ControlKey(int16(kmsg.JoinGroup), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		r.cluster.KeepControl()
-		once.Do(func() { r.cluster.SleepControl(func() { time.Sleep(d) }) })
+		mu.Lock()
+		defer mu.Unlock()
+		if id := req.(*kmsg.JoinGroupRequest).MemberID; id != "" && first == "" {
+			first, until = id, time.Now().Add(d)
+			mu.Unlock()
+			r.cluster.SleepControl(func() { time.Sleep(d) })
+			mu.Lock()
+		}
 		return nil, nil, false
+	})
+	r.cluster.ControlKey(int16(kmsg.DescribeGroups), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		r.cluster.KeepControl()
+		mu.Lock()
+		defer mu.Unlock()
+		if time.Until(until) <= 0 {
+			return nil, nil, false
+		}
+		group := kmsg.NewDescribeGroupsResponseGroup()
+		group.Group, group.State = "tidemark-g-c", "PreparingRebalance"
+		group.Members = append(group.Members, kmsg.NewDescribeGroupsResponseGroupMember())
+		group.Members[0].MemberID, group.Members[0].ClientID = first, first[:strings.LastIndexByte(first, '-')]
+		resp := req.ResponseKind().(*kmsg.DescribeGroupsResponse)
+		resp.Groups = append(resp.Groups, group)
+		return resp, nil, true
 	})
 }
 
@@ -241,6 +266,74 @@ func TestOneRunsAndTheOthersStandBy(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Of several that begin at the same moment never two run, and one does soon.
+func TestSeveralThatBeginAtTheSameMoment(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for round := range 60 {
+		inBubble(t, func(t *testing.T, r *rig) {
+			var all []*instance
+			for i := range 2 + round%2 {
+				time.Sleep(time.Duration(rng.IntN(2)) * time.Duration(rng.Int64N(int64(5*time.Millisecond))))
+				all = append(all, r.startOn(process{host: "host", pid: i + 1}, r.slow(rng)))
+			}
+			r.oneRuns(all, time.Second)
+			for _, i := range all {
+				if err := i.end(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// slow has each request of a process take up to 3 ms to the broker.
+func (r *rig) slow(rng *rand.Rand) func(*Config) {
+	seed := rng.Uint64()
+	return func(cfg *Config) {
+		dial := cfg.Lock.Dial
+		cfg.Lock.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dial(ctx, network, address)
+			seed++
+			return &slowWire{conn, rand.New(rand.NewPCG(seed, 3))}, err
+		}
+	}
+}
+
+// slowWire is a connection to whose other end what is written takes a while. One request is written at a time.
+type slowWire struct {
+	net.Conn
+	rng *rand.Rand
+}
+
+func (w *slowWire) Write(b []byte) (int, error) {
+	time.Sleep(time.Duration(w.rng.Int64N(int64(3 * time.Millisecond))))
+	return w.Conn.Write(b)
+}
+
+// oneRuns looks until the group has decided that never two processes run, and that one did in time.
+func (r *rig) oneRuns(all []*instance, inTime time.Duration) {
+	r.t.Helper()
+	began, first := time.Now(), time.Duration(-1)
+	for time.Since(began) < inTime+5*time.Second {
+		running := 0
+		for _, i := range all {
+			if i.running.Load() {
+				running++
+			}
+		}
+		if running > 1 {
+			r.t.Fatalf("%d run after %v", running, time.Since(began))
+		}
+		if running == 1 && first < 0 {
+			first = time.Since(began)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if first < 0 || first > inTime {
+		r.t.Fatalf("the first one ran after %v", first)
+	}
 }
 
 // A process that stops for a minute and goes on sends nothing more, is no error, and stands by; later it runs again.
