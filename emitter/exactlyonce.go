@@ -154,7 +154,7 @@ func NewExactlyOnce(ctx context.Context, client *kafka.Client, cfg ExactlyOnceCo
 		d.longest = cfg.Interval
 	}
 	d.timer.Stop()
-	d.start(client.Internal(), cfg.DeliveryConfig, &producer.Transaction{ID: cfg.ID, Timeout: cfg.Timeout, Ends: cfg.Store.Ends(cfg.ID, cfg.Wrote)}, d)
+	d.start(client.Internal(), cfg.DeliveryConfig, &producer.Transaction{ID: cfg.ID, Timeout: cfg.Timeout, Ends: cfg.Store.Ends(cfg.ID, client, cfg.Wrote)}, d)
 	err := d.producer.Ready(ctx)
 	if err == nil {
 		d.offsets, err = d.producer.Topic(ctx, cfg.Store.Topic())

@@ -26,7 +26,10 @@ func TestLostEndOfATransaction(t *testing.T) {
 	c := rig.Connector(t, "lostend", "topic", "lostend\\..*")
 	c.Config["exactly.once.support"] = "required"
 	c.Config["start.position"] = "oldest"
-	for _, sql := range []string{"CREATE DATABASE lostend", "CREATE TABLE lostend.t (id INT PRIMARY KEY)", "INSERT INTO lostend.t VALUES (1)"} {
+	for _, sql := range []string{
+		"CREATE DATABASE lostend", "CREATE TABLE lostend.t (id INT PRIMARY KEY)", "INSERT INTO lostend.t VALUES (1)",
+		"CREATE TABLE lostend.u (id INT PRIMARY KEY)", "INSERT INTO lostend.u VALUES (1)",
+	} {
 		rig.MySQL.Exec(t, sql)
 	}
 	streams := func(rows int64) {
@@ -53,6 +56,15 @@ func TestLostEndOfATransaction(t *testing.T) {
 	rig.MySQL.Exec(t, "INSERT INTO lostend.t VALUES (3)")
 	streams(4) // with the record that was left open
 
+	// It was where the offset's partition has lost the marker, too, and one of records has it.
+	producer = rig.Kafka.Producer(t, id)
+	for _, topic := range []string{"lostend.lostend.t", "lostend.lostend.u", c.OffsetTopic()} {
+		rig.Kafka.LeaveOpen(t, producer, topic, 0)
+	}
+	rig.Kafka.Mark(t, producer, true, "lostend.lostend.u", 0)
+	rig.MySQL.Exec(t, "INSERT INTO lostend.t VALUES (4)")
+	streams(6)
+
 	var values []string
 	for _, m := range c.Records(t) {
 		if m.Topic == "lostend.lostend.t" {
@@ -62,7 +74,7 @@ func TestLostEndOfATransaction(t *testing.T) {
 		}
 	}
 	slices.Sort(values)
-	if got, want := fmt.Sprint(values), `[ {"id":1} {"id":2} {"id":3}]`; got != want {
+	if got, want := fmt.Sprint(values), `[  {"id":1} {"id":2} {"id":3} {"id":4}]`; got != want {
 		t.Errorf("consumers of committed records see %s, want %s", got, want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -69,6 +70,7 @@ type Client struct {
 	user  string
 	seeds []string
 	log   *zap.Logger
+	blind sync.Map // transactional ids of which it was said that lost ends cannot be looked for
 
 	undecidedAfter time.Duration // that constant, but in tests
 }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -19,24 +19,24 @@ import (
 
 // Ends finds ends of a transactional id's transactions that the cluster has lost; see [producer.Ends]. Safe for concurrent use.
 type Ends struct {
-	cfg    ClientConfig
+	cfg    ClientConfig // for reading
 	client *Client
 	id     string
-	topics func(topic string) bool // which the id may have written to
+	topic  string // that the id writes to over the client
+	tells  bool   // each transaction that is committed has written to the topic; false: what any has written is right without the rest, so all are committed
 
-	// tells is a topic that each transaction which is committed has written to. "": whatever transaction it was, what it has written is
-	// right without the rest, so all are committed.
-	tells string
-
-	blind sync.Once // it was said that partitions may not be asked
+	records *Client                 // over which it writes to others, too; nil: it does not
+	writes  func(topic string) bool // of those
 }
 
-// Ends are those of the transactional id that writes offsets to the store's topic and, if topics is not nil, records to topics for
-// which that says yes.
-func (s *TopicStore) Ends(id string, topics func(topic string) bool) *Ends {
-	return &Ends{cfg: s.access, client: s.client, id: id, tells: s.topic, topics: func(topic string) bool {
-		return topic == s.topic || topics != nil && topics(topic)
-	}}
+// Ends are those of the transactional id that writes offsets to the store's topic and, unless writes is nil, over another client records
+// to topics for which that says yes.
+func (s *TopicStore) Ends(id string, records *Client, writes func(topic string) bool) *Ends {
+	e := &Ends{cfg: s.access, client: s.client, id: id, topic: s.topic, tells: true}
+	if writes != nil {
+		e.records, e.writes = records, writes
+	}
+	return e
 }
 
 var _ producer.Ends = (*Ends)(nil)
@@ -48,16 +48,9 @@ func (e *Ends) Open(ctx context.Context, id int64, in map[string][]int32) (open 
 			return nil, false, err
 		}
 	}
-	req := kmsg.NewPtrDescribeProducersRequest()
-	for topic, partitions := range in {
-		asked := kmsg.NewDescribeProducersRequestTopic()
-		asked.Topic, asked.Partitions = topic, partitions
-		req.Topics = append(req.Topics, asked)
-	}
-	if len(req.Topics) == 0 {
-		return nil, false, nil
-	}
-	for _, shard := range e.client.inner.Kgo.RequestSharded(ctx, req) {
+	var refused []string // topics
+	var why error
+	for _, shard := range e.describe(ctx, in) {
 		switch {
 		case shard.Err == nil:
 		case errors.Is(shard.Err, kerr.UnknownTopicOrPartition): // deleted since
@@ -66,7 +59,7 @@ func (e *Ends) Open(ctx context.Context, id int64, in map[string][]int32) (open 
 			away = true
 			continue
 		default:
-			e.say(shard.Err)
+			why = shard.Err
 			continue
 		}
 		for _, topic := range shard.Resp.(*kmsg.DescribeProducersResponse).Topics {
@@ -76,72 +69,195 @@ func (e *Ends) Open(ctx context.Context, id int64, in map[string][]int32) (open 
 				case kerr.IsRetriable(err):
 					away = true
 				default:
-					e.say(fmt.Errorf("topic %s: %w", topic.Topic, err))
+					refused, why = append(refused, topic.Topic), err
 				}
 				for _, active := range p.ActiveProducers {
 					if active.ProducerID == id && active.CurrentTxnStartOffset >= 0 {
-						open = append(open, producer.Open{Topic: topic.Topic, Partition: p.Partition, Epoch: int16(active.ProducerEpoch), Start: active.CurrentTxnStartOffset})
+						open = append(open, producer.Open{
+							Topic: topic.Topic, Partition: p.Partition, Epoch: int16(active.ProducerEpoch), Start: active.CurrentTxnStartOffset,
+							Age: time.Since(time.UnixMilli(active.LastTimestamp)),
+						})
 					}
 				}
 			}
 		}
 	}
+	if why != nil {
+		e.say(why, refused)
+	}
 	return open, away, nil
+}
+
+// over is the client that writes to a topic.
+func (e *Ends) over(topic string) *Client {
+	if topic != e.topic && e.records != nil {
+		return e.records
+	}
+	return e.client
+}
+
+// describe asks partitions for their producers, each over the client that writes to it.
+func (e *Ends) describe(ctx context.Context, in map[string][]int32) (answers []kgo.ResponseShard) {
+	own, others := kmsg.NewPtrDescribeProducersRequest(), kmsg.NewPtrDescribeProducersRequest()
+	for topic, partitions := range in {
+		asked := kmsg.NewDescribeProducersRequestTopic()
+		asked.Topic, asked.Partitions = topic, partitions
+		if topic == e.topic {
+			own.Topics = append(own.Topics, asked)
+		} else {
+			others.Topics = append(others.Topics, asked)
+		}
+	}
+	if len(own.Topics) > 0 {
+		answers = e.client.inner.Kgo.RequestSharded(ctx, own)
+	}
+	if len(others.Topics) > 0 && e.records != nil {
+		answers = append(answers, e.records.inner.Kgo.RequestSharded(ctx, others)...)
+	}
+	return answers
 }
 
 // all is the partitions of all topics that the id may have written to.
 func (e *Ends) all(ctx context.Context) (map[string][]int32, error) {
-	meta, err := e.client.admin.Metadata(ctx)
-	if err != nil {
-		return nil, err
-	}
 	in := make(map[string][]int32)
-	for name, topic := range meta.Topics {
-		if e.topics(name) {
-			for number := range topic.Partitions {
-				in[name] = append(in[name], number)
+	add := func(client *Client, writes func(topic string) bool, topics ...string) error {
+		meta, err := client.admin.Metadata(ctx, topics...)
+		if err != nil {
+			return err
+		}
+		for name, topic := range meta.Topics {
+			if writes(name) {
+				for number := range topic.Partitions {
+					in[name] = append(in[name], number)
+				}
 			}
 		}
+		return nil
 	}
-	return in, nil
+	err := add(e.client, func(topic string) bool { return topic == e.topic }, e.topic)
+	if err == nil && e.records != nil {
+		err = add(e.records, func(topic string) bool { return topic != e.topic && e.writes(topic) })
+	}
+	return in, err
 }
 
-// say says once that partitions cannot be asked.
-func (e *Ends) say(err error) {
-	e.blind.Do(func() {
-		help := ""
-		if errors.Is(err, kerr.TopicAuthorizationFailed) {
-			help = "; allow it: " + e.client.allow() + " --operation Read --topic '…'"
+// most of the topics that say names.
+const mostNamed = 5
+
+// say says once that partitions of topics cannot be asked.
+func (e *Ends) say(err error, topics []string) {
+	if _, said := e.client.blind.LoadOrStore(e.id, true); said {
+		return
+	}
+	help := ""
+	slices.Sort(topics)
+	topics = slices.Compact(topics)
+	if errors.Is(err, kerr.TopicAuthorizationFailed) && len(topics) > 0 {
+		named := topics[:min(len(topics), mostNamed)]
+		if help = "; allow it: " + e.over(named[0]).allow() + " --operation Read --topic '" + strings.Join(named, "' --topic '") + "'"; len(named) < len(topics) {
+			help += fmt.Sprintf(", and so for %d more", len(topics)-len(named))
 		}
-		e.client.log.Warn("it cannot be asked whether Kafka has lost the end of a transaction, as Kafka since 4.3.0 does when all replicas of a partition are away at the wrong moment. "+
-			"Should it, consumers of committed records wait there until the next transaction"+help, zap.String("transactional.id", e.id), zap.Error(err))
-	})
+	}
+	e.client.log.Warn("it cannot be asked whether Kafka has lost the end of a transaction, as Kafka since 4.3.0 does when all replicas of a partition are away at the wrong moment. "+
+		"Should it, consumers of committed records wait there until the next transaction"+help, zap.String("transactional.id", e.id), zap.Error(err))
 }
 
 // Committed implements [producer.Ends].
-func (e *Ends) Committed(ctx context.Context, id int64, epoch, version int16) (bool, error) {
-	if e.tells == "" {
+func (e *Ends) Committed(ctx context.Context, id int64, of producer.Open, version int16) (bool, error) {
+	if !e.tells {
 		return true, nil
 	}
-	spans, err := e.client.spans(ctx, e.tells)
+	spans, err := e.client.spans(ctx, e.topic)
 	if err != nil {
-		return false, fmt.Errorf("topic %s: %w", e.tells, err)
+		return false, fmt.Errorf("topic %s: %w", e.topic, err)
 	}
 	own := version < separateEpochs // the marker's epoch is that of the records, and of other transactions
-	committed := false
-	err = readLog(ctx, e.cfg, e.tells, spans, kgo.ReadUncommitted(), func(r *kgo.Record) error {
-		committed = committed || r.ProducerID == id && isCommit(r) && (r.ProducerEpoch == epoch+1 || own && r.ProducerEpoch == epoch)
+	var committed, aborted, later bool
+	open := make(map[int32]bool) // partitions with records of it that are not decided
+	err = readLog(ctx, e.cfg, e.topic, spans, kgo.ReadUncommitted(), func(r *kgo.Record) error {
+		switch commit := isCommit(r); {
+		case r.ProducerID != id || r.ProducerEpoch < of.Epoch:
+		case !r.Attrs.IsControl():
+			open[r.Partition] = open[r.Partition] || r.ProducerEpoch == of.Epoch
+		case r.ProducerEpoch == of.Epoch+1, own && r.ProducerEpoch == of.Epoch, open[r.Partition] && r.ProducerEpoch > of.Epoch: // also one that was given again
+			committed, aborted, open[r.Partition] = committed || commit, aborted || !commit, false
+		case r.ProducerEpoch > of.Epoch:
+			later = later || commit
+		}
 		return nil
 	})
 	if err != nil {
-		return false, fmt.Errorf("topic %s: %w", e.tells, err)
+		return false, fmt.Errorf("topic %s: %w", e.topic, err)
+	}
+	// Long after it, without a marker of its own but with one of a later transaction, its own was compacted away. What is rolled back is sent again first,
+	// to the same partition, whose next marker would have ended this one. So it was committed; and else a record too many is the lesser harm.
+	committed = committed || later && !aborted && of.Age > compactedAfter
+	if !committed && !aborted && !own {
+		if committed, err = e.committedElsewhere(ctx, id, of.Epoch+1); err != nil {
+			return false, err
+		}
 	}
 	if committed && own {
-		return false, fmt.Errorf("%w: transactional id %s, producer id %d, epoch %d. With transaction.version %d it is not certain whether it was committed; compare what partitions have behind it with the others, "+
-			"and end it by hand: %s", errLostEnd, e.id, id, epoch, version, "kafka-transactions.sh --bootstrap-server "+e.client.seeds[0]+" find-hanging, and abort")
+		return false, fmt.Errorf("%w: topic %s, partition %d, from offset %d, of transactional id %s, producer id %d, epoch %d. With transaction.version %d it is not certain whether it was committed. "+
+			"Read the partition from there with isolation.level=read_uncommitted, and keep what consumers lack, since it can only be rolled back by hand: "+
+			"kafka-transactions.sh --bootstrap-server %s abort --topic %s --partition %d --start-offset %d",
+			errLostEnd, of.Topic, of.Partition, of.Start, e.id, id, of.Epoch, version, e.client.seeds[0], of.Topic, of.Partition, of.Start)
 	}
 	return committed, nil
 }
+
+// committedElsewhere says of a transaction whose end the offsets topic has lost as well, that a partition with records has it as a commit: it
+// may have been read there. The epoch is the marker's. Partitions that cannot be asked or read do not count.
+func (e *Ends) committedElsewhere(ctx context.Context, id int64, epoch int16) (bool, error) {
+	in, err := e.all(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, shard := range e.describe(ctx, in) {
+		if shard.Err != nil {
+			continue
+		}
+		for _, topic := range shard.Resp.(*kmsg.DescribeProducersResponse).Topics {
+			for _, p := range topic.Partitions {
+				for _, active := range p.ActiveProducers {
+					if active.ProducerID != id || active.ProducerEpoch != int32(epoch) || active.CurrentTxnStartOffset >= 0 {
+						continue
+					}
+					committed, err := e.marked(ctx, topic.Topic, p.Partition, active.LastTimestamp, id, epoch)
+					if err == nil || Transient(err) {
+						return committed, err
+					}
+				}
+			}
+		}
+	}
+	return false, nil
+}
+
+// marked says of a partition that it has a commit marker of a time.
+func (e *Ends) marked(ctx context.Context, topic string, partition int32, at, id int64, epoch int16) (committed bool, err error) {
+	starts, err := e.over(topic).admin.ListOffsetsAfterMilli(ctx, at, topic)
+	if err != nil {
+		return false, err
+	}
+	ends, err := e.over(topic).admin.ListEndOffsets(ctx, topic)
+	if err != nil {
+		return false, err
+	}
+	start, _ := starts.Lookup(topic, partition)
+	end, _ := ends.Lookup(topic, partition)
+	if err := errors.Join(start.Err, end.Err); err != nil {
+		return false, err
+	}
+	err = readLog(ctx, e.cfg, topic, map[int32]span{partition: {start.Offset, end.Offset}}, kgo.ReadUncommitted(), func(r *kgo.Record) error {
+		committed = committed || r.ProducerID == id && r.ProducerEpoch == epoch && isCommit(r)
+		return nil
+	})
+	return committed, err
+}
+
+// compactedAfter is how old a transaction is at least whose marker is compacted away (delete.retention.ms is a day).
+const compactedAfter = time.Hour
 
 // separateEpochs is the transaction.version with an epoch for each transaction: its marker has the next one.
 const separateEpochs = 2

@@ -77,7 +77,7 @@ func (s *TopicStore) Fence(ctx context.Context, key offset.Key, id string) error
 
 // openFence takes a transactional id, for which it waits only so long.
 func (s *TopicStore) openFence(ctx context.Context, id string, most time.Duration) (*fence, error) {
-	w := newTransactional(s.client.Internal(), 1<<20, s.Ends(id, nil), s.again)
+	w := newTransactional(s.client.Internal(), 1<<20, s.Ends(id, nil, nil), s.again)
 	f := &fence{transactional: w, store: s}
 	if !s.keepFence(f) {
 		f.close()

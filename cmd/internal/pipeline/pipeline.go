@@ -92,7 +92,7 @@ func (p *Pipeline) Run(ctx context.Context) error {
 			p.Log.Info("stopped while the stream was interrupted", zap.Error(err))
 			return nil
 		}
-		if !p.stored.Same(before) {
+		if p.stored.Done != before.Done || !p.stored.Equal(before) { // each that is loaded has a Side of its own
 			p.timedOut = false
 		}
 		if errors.Is(err, emitter.ErrTimedOut) {

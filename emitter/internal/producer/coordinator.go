@@ -58,10 +58,20 @@ func (t *transactions) run() {
 			t.end(first)
 			pause = markersPause
 		case t.looksBack(first):
-			in := t.written()
+			in, known := t.written(), t.doubts
 			p.mu.Unlock()
-			if err := t.doubt(in); err != nil {
+			if err := t.doubt(in, known); err != nil {
 				p.fail(err)
+			}
+		case len(t.wanted) > 0 && t.proving == 0 && len(t.unasked(first)) > 0:
+			parts, known, told := t.unasked(first), t.doubts, first.told
+			p.mu.Unlock()
+			switch all, err := t.ask(parts, known, told); {
+			case err != nil:
+				p.fail(err)
+			case !all:
+				p.pause(slow)
+				slow = min(2*slow, p.cfg.mostPause)
 			}
 		case len(t.wanted) > 0 && t.proving == 0:
 			parts := t.toAdd(first)

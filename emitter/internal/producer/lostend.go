@@ -3,6 +3,7 @@ package producer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -16,8 +17,9 @@ import (
 type Open struct {
 	Topic     string
 	Partition int32
-	Epoch     int16 // of the producer whose records it has
-	Start     int64 // offset of its first record
+	Epoch     int16         // of the producer whose records it has
+	Start     int64         // offset of its first record
+	Age       time.Duration // since it was written to last
 }
 
 // Ends knows of ends of transactions that the cluster has lost: the coordinator has decided them and takes them for done, and a
@@ -32,7 +34,7 @@ type Ends interface {
 	Open(ctx context.Context, id int64, in map[string][]int32) (open []Open, away bool, err error)
 	// Committed says of a transaction of an earlier producer that it was committed; false: it was rolled back, or nobody can have heard
 	// otherwise. version is the cluster's transaction.version.
-	Committed(ctx context.Context, id int64, epoch, version int16) (bool, error)
+	Committed(ctx context.Context, id int64, of Open, version int16) (bool, error)
 	// Ended hears of ends that the producer has given again.
 	Ended(open []Open, commit bool)
 }
@@ -41,8 +43,10 @@ const (
 	// lostWait is how long partitions are waited for that cannot be asked for lost ends when the producer begins. They are without a leader,
 	// as for a moment when a broker starts.
 	lostWait = 5 * time.Second
-	// lostAgain is how long after that they are asked again.
+	// lostAgain is how long after that they are asked again, at first, and how long they are waited for then.
 	lostAgain = time.Second
+	// mostLostAgain is that pause at most. Meanwhile nothing is written to them.
+	mostLostAgain = 10 * time.Second
 )
 
 // recover gives transactions of earlier producers of the id their ends, whose coordinator has none open now.
@@ -51,13 +55,14 @@ func (t *transactions) recover() error {
 		return nil
 	}
 	for begun, pause := time.Now(), markersPause; ; pause = min(2*pause, mostMarkersPause) {
-		away, err := t.lookBack(nil)
+		away, err := t.lookBack(nil, lostWait)
 		if err != nil {
 			return err
 		}
 		if away && time.Since(begun) >= lostWait {
 			t.p.mu.Lock()
 			t.everywhere = true
+			t.doubts++
 			t.later()
 			t.p.mu.Unlock()
 			away = false
@@ -75,14 +80,16 @@ func (t *transactions) recover() error {
 func (t *transactions) suspect() {
 	if t.ends != nil && t.committed {
 		t.suspected = true
+		t.doubts++
 		t.wake()
 	}
 }
 
 // later has partitions asked again for lost ends. The caller holds the lock.
 func (t *transactions) later() {
-	t.suspected, t.askAgain = true, time.Now().Add(lostAgain)
-	time.AfterFunc(lostAgain, t.wake)
+	t.between = min(max(2*t.between, lostAgain), mostLostAgain)
+	t.suspected, t.askAgain = true, time.Now().Add(t.between)
+	time.AfterFunc(t.between, t.wake)
 }
 
 // looksBack says that partitions are to be asked now for lost ends. The caller holds the lock.
@@ -90,8 +97,10 @@ func (t *transactions) looksBack(first *transaction) bool {
 	return t.suspected && !first.told && t.proving == 0 && !time.Now().Before(t.askAgain)
 }
 
-// written is the partitions that may miss an end. The caller holds the lock.
+// written is the partitions that may miss an end, which are to be asked now: what is lost from here on is another suspicion. The caller
+// holds the lock.
 func (t *transactions) written() map[string][]int32 {
+	t.suspected = false
 	if t.everywhere {
 		return nil
 	}
@@ -106,41 +115,106 @@ func (t *transactions) written() map[string][]int32 {
 	return in
 }
 
-// doubt asks partitions for lost ends after a connection was lost. It returns an error that ends the producer.
-func (t *transactions) doubt(in map[string][]int32) error {
-	away, err := t.lookBack(in)
+// doubt asks partitions for lost ends after a connection was lost, which was known of then. It returns an error that ends the producer.
+func (t *transactions) doubt(in map[string][]int32, known uint64) error {
+	wait := lostAgain
+	if in == nil { // of all topics
+		wait = lostWait
+	}
+	away, err := t.lookBack(in, wait)
 	switch {
 	case err == nil:
-	case t.p.ctx.Err() == nil && t.p.cfg.Client.Transient(err) && !errors.Is(err, ErrAgain):
+	case t.passes(err):
 		away = true
 	default:
 		return err
 	}
 	t.p.mu.Lock()
 	defer t.p.mu.Unlock()
-	if t.suspected = away; away {
+	if away {
 		t.later()
 	} else {
-		t.everywhere = false
+		t.everywhere, t.cleared, t.between = false, known, 0
 	}
 	return nil
 }
 
-// lookBack gives transactions the ends that the cluster has lost, in some partitions or in all.
-func (t *transactions) lookBack(in map[string][]int32) (away bool, err error) {
-	ctx, cancel := context.WithTimeout(t.p.ctx, lostWait)
-	defer cancel()
+// passes says of an error of a question that asking again can help.
+func (t *transactions) passes(err error) bool {
+	return t.p.ctx.Err() == nil && t.p.cfg.Client.Transient(err) && !errors.Is(err, ErrAgain)
+}
+
+// unasked is the partitions that are to be asked for lost ends before the open transaction gets them: what it has in them would else be
+// decided with what is open there. The caller holds the lock.
+func (t *transactions) unasked(first *transaction) []*partition {
+	if t.cleared == t.doubts {
+		return nil
+	}
+	parts := slices.Clone(t.wanted)
+	if !first.told {
+		parts = append(parts, t.every...)
+	}
+	return slices.DeleteFunc(parts, func(part *partition) bool { return part.asked == t.doubts })
+}
+
+// ask asks partitions for lost ends that a transaction is to get, and tells whether all of them have answered. known is the doubts that there
+// were, and told whether the transaction has begun, which cannot give ends then. It returns an error that ends the producer.
+func (t *transactions) ask(parts []*partition, known uint64, told bool) (bool, error) {
+	in := make(map[string][]int32)
+	for _, part := range parts {
+		if numbers := in[part.topic.name]; !slices.Contains(numbers, part.number) {
+			in[part.topic.name] = append(numbers, part.number)
+		}
+	}
+	var away bool
+	var err error
+	if told {
+		var open []Open
+		ctx, cancel := context.WithTimeout(t.p.ctx, lostAgain)
+		open, away, err = t.ends.Open(ctx, t.p.id, in)
+		cancel()
+		if err == nil && len(open) > 0 {
+			return false, fmt.Errorf("transactional id %s: topic %s, partition %d: Kafka has lost the end of an earlier transaction there, which gets it before this one: %w",
+				t.id, open[0].Topic, open[0].Partition, ErrAgain)
+		}
+	} else {
+		away, err = t.lookBack(in, lostAgain)
+	}
+	switch {
+	case err != nil && !t.passes(err):
+		return false, err
+	case err != nil || away:
+		return false, nil
+	}
+	t.p.mu.Lock()
+	defer t.p.mu.Unlock()
+	for _, part := range parts {
+		part.asked = known
+	}
+	return true, nil
+}
+
+// lookBack gives transactions the ends that the cluster has lost, in some partitions or in all, which are waited for so long.
+func (t *transactions) lookBack(in map[string][]int32, wait time.Duration) (away bool, err error) {
+	ctx, cancel := context.WithTimeout(t.p.ctx, wait)
 	open, away, err := t.ends.Open(ctx, t.p.id, in)
+	cancel()
 	if err != nil {
 		return away, err
 	}
-	of := make(map[bool][]Open) // by whether they were committed
+	earlier := make(map[int16]bool) // whether those of an epoch were committed, which may take long to find out
+	of := make(map[bool][]Open)     // by whether they were committed
 	for _, o := range open {
-		commit := o.Epoch >= t.begins // what this producer ends is committed, or it has ended itself
-		if !commit {
-			if commit, err = t.ends.Committed(ctx, t.p.id, o.Epoch, t.version); err != nil {
+		commit, known := earlier[o.Epoch]
+		switch {
+		case known:
+		case o.Epoch >= t.begins: // what this producer ends is committed, or it has ended itself
+			commit = true
+		default:
+			if commit, err = t.ends.Committed(t.p.ctx, t.p.id, o, t.version); err != nil {
 				return away, err
 			}
+			earlier[o.Epoch] = commit
 		}
 		of[commit] = append(of[commit], o)
 	}

@@ -40,10 +40,10 @@ func (e *lostEnds) Open(_ context.Context, _ int64, in map[string][]int32) ([]Op
 	return open, false, nil
 }
 
-func (e *lostEnds) Committed(_ context.Context, _ int64, epoch, _ int16) (bool, error) {
+func (e *lostEnds) Committed(_ context.Context, _ int64, of Open, _ int16) (bool, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.committed[epoch], nil
+	return e.committed[of.Epoch], nil
 }
 
 func (e *lostEnds) Ended(open []Open, commit bool) {
@@ -126,7 +126,7 @@ func TestLostEndsOfEarlierProducers(t *testing.T) {
 		if got := ends(); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("ended %v, want %v", got, want)
 		}
-		if got := fmt.Sprint(e.told); got != fmt.Sprintf("[[{%s 0 0 3}] true [{%s 1 1 4}] false]", topicName, topicName) {
+		if got := fmt.Sprint(e.told); got != fmt.Sprintf("[[{%s 0 0 3 0s}] true [{%s 1 1 4 0s}] false]", topicName, topicName) {
 			t.Errorf("told %s", got)
 		}
 		if e.asked[0] != nil {

@@ -32,6 +32,7 @@ type partition struct {
 	proven *transaction // the last one of which it has a batch
 	proves bool         // the batch under way is the first one of its transaction
 	series uint64       // of sequences, that sequence belongs to
+	asked  uint64       // it has been asked for ends lost by then, see [transactions.doubts]
 }
 
 // Partition says where a record goes: to fixed if that is not negative, else where Java's producer has it.

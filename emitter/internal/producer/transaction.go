@@ -95,11 +95,14 @@ type transactions struct {
 	begins  int16  // the first epoch
 	used    time.Time
 
-	committed  bool      // something was
-	suspected  bool      // ends may have been lost …
-	everywhere bool      // … also of earlier producers, in any partition …
-	askAgain   time.Time // … and the partitions are not asked before
-	ending     time.Time // when the transaction began that gives a lost end again; zero: there is none
+	committed  bool          // something was
+	suspected  bool          // ends may have been lost …
+	everywhere bool          // … also of earlier producers, in any partition …
+	askAgain   time.Time     // … and the partitions are not asked before
+	between    time.Duration // since the question before; 0: it was answered
+	doubts     uint64        // so often was that suspected …
+	cleared    uint64        // … and up to this all partitions have been asked
+	ending     time.Time     // when the transaction began that gives a lost end again; zero: there is none
 
 	aborting bool
 	why      error // if that is a refused record
