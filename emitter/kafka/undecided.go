@@ -50,8 +50,8 @@ func (c *Client) sayUndecided(ctx context.Context, topic string, partitions []in
 	fields := []zap.Field{zap.String("topic", topic), zap.Int32s("partitions", partitions)}
 	switch {
 	case len(open) > 0:
-		c.log.Warn("committed records are waited for behind a transaction that is still open. It ends when its producer ends it, or after its transaction.timeout.ms; "+
-			"if it does not, Kafka has lost it, and it has to be ended by hand", append(fields, zap.String("end_it_with", strings.Join(open, "\n")))...)
+		c.log.Warn("committed records are waited for behind a transaction that is still open. It ends when its producer ends it, or after its transaction.timeout.ms. "+
+			"If it does not, Kafka has lost its end: one of this connector's gets it again at its next start; another one has to be rolled back by hand, whatever it had been", append(fields, zap.String("end_it_with", strings.Join(open, "\n")))...)
 	case err != nil:
 		c.log.Warn("committed records do not come, and the leaders of their partitions do not say whether a transaction is open", append(fields, zap.Error(err))...)
 	default:

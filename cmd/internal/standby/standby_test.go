@@ -190,6 +190,7 @@ func (i *instance) runs(t *testing.T, most time.Duration) time.Duration {
 
 // slowFirstJoin has the broker answer late to the first member of a group, as brokers do: until then it shows it, and waits for others.
 func (r *rig) slowFirstJoin(d time.Duration) {
+	d += 3 * time.Millisecond // so that nobody looks in the moment in which kfake takes over, before it has the member
 	var mu sync.Mutex
 	var first string
 	var until time.Time
