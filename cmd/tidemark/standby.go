@@ -54,5 +54,6 @@ func lockOf(c *config.Connector, w *config.Worker, log *zap.Logger) kafka.LockCo
 		Topic:             w.OffsetTopic.Name + "-locks",
 		ReplicationFactor: w.OffsetTopic.ReplicationFactor,
 		SessionTimeout:    w.StandbySession,
+		Says:              c.Fingerprint,
 	}
 }

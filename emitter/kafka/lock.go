@@ -23,6 +23,9 @@ type LockConfig struct {
 	Topic             string // the topic with one partition that its members share; required
 	ReplicationFactor int16  // of the topic when it is made; 0 and -1: the brokers' default
 
+	// Says is what the other members see of what this process would run; "": nothing.
+	Says string
+
 	// SessionTimeout is after how much silence a member counts as dead; 0: 10 s. The brokers have bounds for it
 	// (group.min.session.timeout.ms, group.max.session.timeout.ms).
 	SessionTimeout time.Duration
@@ -269,7 +272,7 @@ func (l *Lock) joinRequest() *kmsg.JoinGroupRequest {
 	req.ProtocolType = "consumer"
 	protocol := kmsg.NewJoinGroupRequestProtocol()
 	protocol.Name = lockProtocol
-	protocol.Metadata = lockMetadata(l.cfg.Topic, l.state, l.generation)
+	protocol.Metadata = lockMetadata(l.cfg.Topic, l.cfg.Says, l.state, l.generation)
 	req.Protocols = append(req.Protocols, protocol)
 	return req
 }
@@ -322,7 +325,7 @@ func (l *Lock) assign(joined *kmsg.JoinGroupResponse) []kmsg.SyncGroupRequestGro
 	if claimed {
 		for i := range joined.Members {
 			if m := &joined.Members[i]; m.MemberID == joined.MemberID {
-				m.ProtocolMetadata = lockMetadata(l.cfg.Topic, LockClaimed, -1)
+				m.ProtocolMetadata = lockMetadata(l.cfg.Topic, l.cfg.Says, LockClaimed, -1)
 			}
 		}
 	}

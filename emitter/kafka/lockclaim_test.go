@@ -275,7 +275,7 @@ func TestLockClaimOfALeader(t *testing.T) {
 		joined.MemberID, joined.LeaderID = "b", "b"
 		for _, id := range []string{"a", "b", "c"} {
 			m := kmsg.NewJoinGroupResponseMember()
-			m.MemberID, m.ProtocolMetadata = id, lockMetadata("offsets-locks", LockWaiting, -1)
+			m.MemberID, m.ProtocolMetadata = id, lockMetadata("offsets-locks", "", LockWaiting, -1)
 			joined.Members = append(joined.Members, m)
 		}
 		if claimed {

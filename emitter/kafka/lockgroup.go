@@ -22,6 +22,7 @@ type LockMember struct {
 	Client string // its ClientID
 	Host   string // its address, as the coordinator sees it
 	Holds  bool   // whether it has the lock; false, too, while the group is being joined
+	Says   string // its [LockConfig.Says]; "", too, while the group is being joined
 }
 
 // Members are the processes that are in the group now, this one included if it is, in a fixed order. One that has died is there until
@@ -72,6 +73,9 @@ func (l *Lock) look(ctx context.Context) (lockSight, error) {
 	members := make([]LockMember, len(group.Members))
 	for i, m := range group.Members {
 		members[i] = LockMember{ID: m.MemberID, Client: m.ClientID, Host: strings.TrimPrefix(m.ClientHost, "/"), Holds: hasLock(l.cfg.Topic, m.MemberAssignment)}
+		if said := kmsg.NewConsumerMemberMetadata(); said.ReadFrom(m.ProtocolMetadata) == nil {
+			members[i].Says = string(said.UserData)
+		}
 	}
 	slices.SortFunc(members, func(a, b LockMember) int { return strings.Compare(a.ID, b.ID) })
 	return lockSight{members: members, asked: sent, joining: group.State == "PreparingRebalance"}, nil
@@ -100,8 +104,11 @@ func (l *Lock) Remove(ctx context.Context, reason string, members ...LockMember)
 
 // lockMetadata is what a member says of itself when it joins: that it has the lock, and since which generation, or that it has
 // claimed it. Tools take it for a consumer's.
-func lockMetadata(topic string, state LockState, generation int32) []byte {
+func lockMetadata(topic, says string, state LockState, generation int32) []byte {
 	m := kmsg.NewConsumerMemberMetadata()
+	if says != "" {
+		m.UserData = []byte(says)
+	}
 	m.Version, m.Topics, m.Generation = 2, []string{topic}, -1
 	if state != LockWaiting {
 		owned := kmsg.NewConsumerMemberMetadataOwnedPartition()

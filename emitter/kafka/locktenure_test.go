@@ -37,7 +37,7 @@ func TestAssignLock(t *testing.T) {
 	const topic = "offsets-locks"
 	member := func(id string, state LockState, generation int32) kmsg.JoinGroupResponseMember {
 		m := kmsg.NewJoinGroupResponseMember()
-		m.MemberID, m.ProtocolMetadata = id, lockMetadata(topic, state, generation)
+		m.MemberID, m.ProtocolMetadata = id, lockMetadata(topic, "", state, generation)
 		return m
 	}
 	waits := func(id string) kmsg.JoinGroupResponseMember { return member(id, LockWaiting, 7) }

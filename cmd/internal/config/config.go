@@ -129,6 +129,9 @@ type Connector struct {
 	CleartextPassword bool   // the password itself may be sent to a server whose certificate is right
 	PublicKeyFile     string // the server's public key; "": not known
 
+	// Fingerprint is the same for configurations with the same properties, secrets aside.
+	Fingerprint string
+
 	Prefix string  // topic.prefix: logical server name
 	Filter *Filter // which tables are captured
 

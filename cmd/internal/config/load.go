@@ -287,6 +287,7 @@ func (c *checked) connector() *Connector {
 	}
 	c.mysqlTLS(conn)
 	c.events(conn)
+	conn.Fingerprint = c.fingerprint()
 	return conn
 }
 

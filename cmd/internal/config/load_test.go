@@ -69,6 +69,32 @@ func load(t *testing.T, worker string, connectors ...string) (*Config, error) {
 	return Load(write(t, files), Options{})
 }
 
+// Two configurations have one fingerprint if the same properties are given, whatever the secrets are and providers give.
+func TestFingerprint(t *testing.T) {
+	t.Setenv("TABLES", "shop.a")
+	of := func(more ...string) string {
+		t.Helper()
+		cfg, err := load(t, workerText+"config.providers=env\nconfig.providers.env.class=org.apache.kafka.common.config.provider.EnvVarConfigProvider\n", connectorJSON(more...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cfg.Connectors[0].Fingerprint
+	}
+	one := of("table.include.list=${env:TABLES}")
+	if len(one) != 16 || of("table.include.list=${env:TABLES}") != one || of("table.include.list=${env:TABLES}", "database.password=another") != one {
+		t.Errorf("%q is not the same again", one)
+	}
+	t.Setenv("TABLES", "shop.b")
+	if of("table.include.list=${env:TABLES}") != one {
+		t.Error("it depends on what a provider gives")
+	}
+	for _, more := range []string{"table.include.list=shop.b", "topic.prefix=another", "max.batch.size=4096"} {
+		if of("table.include.list=${env:TABLES}", more) == one {
+			t.Errorf("%s makes no difference", more)
+		}
+	}
+}
+
 func TestLoadDefaults(t *testing.T) {
 	cfg, err := load(t, workerText, connectorJSON())
 	if err != nil {
@@ -95,7 +121,7 @@ func TestLoadDefaults(t *testing.T) {
 		t.Error("password lost")
 	}
 	want := &Connector{
-		Name: "orders", File: c.File,
+		Name: "orders", File: c.File, Fingerprint: c.Fingerprint,
 		Host: "db.example.com", Port: 3306, User: "repl", Password: c.Password, ServerID: 5400,
 		SSL: SSLPreferred, ConnectTimeout: 30 * time.Second, Heartbeat: 10 * time.Second,
 		Prefix: "shop", Filter: c.Filter, SnapshotMode: "no_data",

@@ -52,6 +52,7 @@ func (e *FencedError) ExitCode() int { return 75 }
 // Standby is this process as one of those that may run a connector.
 type Standby struct {
 	lock     *kafka.Lock
+	says     string // of what this process would run
 	log      *zap.Logger
 	fenced   func(error) bool
 	replaced func(error) bool
@@ -93,7 +94,7 @@ func newAs(ctx context.Context, me process, cfg Config) (*Standby, error) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	s := &Standby{
-		lock: lock, log: cfg.Log, fenced: orNever(cfg.Fenced), replaced: orNever(cfg.Replaced), lastUse: cfg.LastUse, base: base, me: me, seen: make(chan sight, 1), stop: stop, anew: cfg.Anew,
+		lock: lock, says: cfg.Lock.Says, log: cfg.Log, fenced: orNever(cfg.Fenced), replaced: orNever(cfg.Replaced), lastUse: cfg.LastUse, base: base, me: me, seen: make(chan sight, 1), stop: stop, anew: cfg.Anew,
 	}
 	go func() { s.seen <- s.look(ctx) }()
 	return s, nil
@@ -427,5 +428,10 @@ func (s *Standby) say(others []kafka.LockMember) {
 			who = m
 		}
 	}
-	s.log.Info("standing by: "+processOf(s.base, who.Client).String()+" runs the connector", zap.String("address", who.Host), zap.Int("others", len(others)))
+	where := []zap.Field{zap.String("address", who.Host), zap.Int("others", len(others))}
+	s.log.Info("standing by: "+processOf(s.base, who.Client).String()+" runs the connector", where...)
+	if s.says != "" && who.Says != "" && who.Says != s.says {
+		s.log.Warn("that process has another configuration of the connector: its properties are not the same as here, and these count when this process takes over. "+
+			"Compare the two; a connector of its own needs a name of its own", where...)
+	}
 }

@@ -223,6 +223,26 @@ func (r *rig) slowFirstJoin(d time.Duration) {
 	})
 }
 
+// Who stands by for a process with another configuration says so: it would go on with its own.
+func TestAnotherConfigurationIsSaid(t *testing.T) {
+	says := func(what string) func(*Config) { return func(cfg *Config) { cfg.Lock.Says = what } }
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.start(says("one")).runs(t, time.Second)
+		time.Sleep(5 * time.Second)
+		for what, want := range map[string]int{"one": 0, "another": 1, "": 0} {
+			waits := r.start(says(what))
+			time.Sleep(5 * time.Second)
+			if got := waits.said("another configuration"); got != want || waits.said("standing by: ") != 1 {
+				t.Errorf("%q: said %v", what, waits.log.All())
+			}
+			if err := waits.end(); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(5 * time.Second) // while members join, none says anything
+		}
+	})
+}
+
 // One process runs, at once although the group takes time; the others say who does, once, and take over one after the other.
 func TestOneRunsAndTheOthersStandBy(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
