@@ -281,6 +281,12 @@ func renamed(key string) string {
 	return ""
 }
 
+// namesake is the key that does in one kind of file what another one does in the other.
+var namesake = map[string]string{
+	"exactly.once.support":        "exactly.once.source.support=enabled",
+	"exactly.once.source.support": "exactly.once.support=required",
+}
+
 // unknown warns about a key that is in no row.
 func (c *checked) unknown(key string) {
 	// A named converter or post processor has keys of its own; they stand and fall with the list that names it.
@@ -292,11 +298,14 @@ func (c *checked) unknown(key string) {
 		}
 	}
 	if c.table.elsewhere[key] {
+		what := "a key of a connector; it has no effect in the worker's file"
 		if _, connector := c.value["connector.class"]; connector {
-			c.warn(key, "a key of the worker; it has no effect in a connector's file")
-		} else {
-			c.warn(key, "a key of a connector; it has no effect in the worker's file")
+			what = "a key of the worker; it has no effect in a connector's file"
 		}
+		if here := namesake[key]; here != "" {
+			what += ", where " + here + " does it"
+		}
+		c.warn(key, "%s", what)
 		return
 	}
 	if now := renamed(key); now != "" {

@@ -420,11 +420,11 @@ func TestLoadFiles(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	cfg, err := load(t, workerText+"listeners=http://:8083\nmax.batch.size=9\nproducr.acks=all\nsecurity.protocol=PLAINTEXT\n", connectorJSON(
+	cfg, err := load(t, workerText+"listeners=http://:8083\nmax.batch.size=9\nproducr.acks=all\nsecurity.protocol=PLAINTEXT\nexactly.once.support=required\n", connectorJSON(
 		"table.includelist=x", "database.server.name=old", "database.history.kafka.topic=h", "group.id=g", "zzz=1",
 		"include.schema.changes=true", "max.batch.size=10", "poll.interval.ms=500",
 		"driver.connectTimeout=1", "value.converter.schemas.enable=false", "notification.enabled.channels=log,jmx",
-		"producer.override.batch.size=1"))
+		"producer.override.batch.size=1", "exactly.once.source.support=enabled"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -441,6 +441,8 @@ func TestWarnings(t *testing.T) {
 		"driver.connectTimeout":          "accepted, without effect: There is no JDBC driver",
 		"value.converter.schemas.enable": "has no effect without value.converter beside it",
 		"producer.override.batch.size":   "has no effect: batches take",
+		"exactly.once.support":           "in the worker's file, where exactly.once.source.support=enabled does it",
+		"exactly.once.source.support":    "in a connector's file, where exactly.once.support=required does it",
 	}
 	got := map[string]string{}
 	for _, w := range cfg.Warnings {
