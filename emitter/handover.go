@@ -204,7 +204,7 @@ func (h *handover) deliverable(ctx context.Context, records []Record, n int) (in
 		// What cannot be written is refused before anything newer is handed over (I7).
 		if size > h.largest && !r.left {
 			if h.cfg.Poison == nil || r.Topic == h.cfg.Poison.Topic {
-				return 0, h.fail(tooLarge(h.client, r, size, h.largest))
+				return 0, h.fail(refusal(h.client, tooLarge(r, size, h.largest)))
 			}
 			if h.cfg.Poison.tooLarge(r, size, h.largest); i > 0 {
 				return i, nil

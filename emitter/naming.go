@@ -29,12 +29,15 @@ type Naming struct {
 	HeartbeatTopic  string // topic.heartbeat.name, the whole name; "": the prefix and topic.prefix
 }
 
-// Writes says of a topic that a connector with this prefix may write to it: of each one that it writes to, and of some others.
+// Writes says of a topic that a connector with this prefix may write to it: of each one that it writes to and, where a pattern makes
+// the names, of all but Kafka's own.
 func (n Naming) Writes(prefix, topic string) bool {
-	if strings.Contains(n.Class, "Regex") || strings.Contains(n.Class, "Unicode") {
-		return !strings.HasPrefix(topic, "__consumer_offsets") && !strings.HasPrefix(topic, "__transaction_state")
+	r, err := newNaming(n, prefix)
+	if err != nil {
+		return false // and there is no connector
 	}
-	return strings.HasPrefix(topic, prefix) || topic == n.HeartbeatTopic || strings.HasSuffix(topic, prefix)
+	return topic == r.schemaChangeTopic() || topic == r.heartbeatTopic() || topic == r.transactionTopic() ||
+		strings.HasPrefix(topic, r.sanitize(prefix+r.Delimiter)) || r.route != nil && !strings.HasPrefix(topic, "__")
 }
 
 // longestTopic is the longest name that Kafka allows.

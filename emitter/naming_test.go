@@ -128,3 +128,32 @@ func TestSideTopics(t *testing.T) {
 		}
 	}
 }
+
+// A connector's topics are told from those of others, also of one whose prefix begins in the same way.
+func TestTopicsOfAConnector(t *testing.T) {
+	for topic, want := range map[string]bool{
+		"prod.shop.orders": true, "prod": true, "prod.transaction": true, "__debezium-heartbeat.prod": true,
+		"prod2.shop.orders": false, "prod2": false, "other": false, "__debezium-heartbeat.prod2": false, "aprod": false, "connect-offsets": false,
+	} {
+		if got := (Naming{}).Writes("prod", topic); got != want {
+			t.Errorf("%s: %v", topic, got)
+		}
+	}
+	for _, tt := range []struct {
+		naming Naming
+		topic  string
+		want   bool
+	}{
+		{Naming{HeartbeatTopic: "beats"}, "beats", true},
+		{Naming{Delimiter: "_"}, "prod_shop_orders", true},
+		{Naming{Delimiter: "_"}, "prod.shop.orders", false},
+		{Naming{Class: "DefaultUnicodeTopicNamingStrategy"}, "prod.shop.orders", true},
+		{Naming{Class: "DefaultRegexTopicNamingStrategy", Regex: regexp.MustCompile("(.*)orders"), Replacement: "$1all"}, "wherever", true},
+		{Naming{Class: "DefaultRegexTopicNamingStrategy", Regex: regexp.MustCompile("(.*)orders"), Replacement: "$1all"}, "__transaction_state", false},
+		{Naming{Class: "DefaultRegexTopicNamingStrategy", Regex: regexp.MustCompile("(.*)orders"), Replacement: "$1all"}, "__debezium-heartbeat.prod", true},
+	} {
+		if got := tt.naming.Writes("prod", tt.topic); got != tt.want {
+			t.Errorf("%s with %+v: %v", tt.topic, tt.naming, got)
+		}
+	}
+}

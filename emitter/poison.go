@@ -79,10 +79,7 @@ func (p *Poison) Row(b *Batch, rows *binlog.Rows, after offset.Offset, err error
 
 // tooLarge makes a note of a record that is too large for the client, in place, and says whether the record still goes somewhere.
 func (p *Poison) tooLarge(r *Record, size, most int) {
-	o := p.leftOut(&producer.Refused{
-		Topic: r.Topic, Key: r.Key, Value: r.Value, Size: size, File: r.Offset.File, Pos: r.Offset.Pos,
-		Err: largerThan(most),
-	})
+	o := p.leftOut(tooLarge(r, size, most))
 	p.tell(o)
 	r.Key, r.Value, r.Headers, r.moved = o.key(), nil, nil, false
 	if r.left = p.Topic == ""; r.left {

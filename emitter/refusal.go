@@ -34,11 +34,11 @@ func (cfg *DeliveryConfig) missing() func(context.Context, string) {
 }
 
 // tooLarge refuses a record that is larger than the client may send.
-func tooLarge(client *kclient.Client, r *Record, size, most int) error {
-	return refusal(client, &producer.Refused{
+func tooLarge(r *Record, size, most int) *producer.Refused {
+	return &producer.Refused{
 		Topic: r.Topic, Key: r.Key, Value: r.Value, Size: size, File: r.Offset.File, Pos: r.Offset.Pos,
 		Err: largerThan(most),
-	})
+	}
 }
 
 // largerThan is a [kerr.MessageTooLarge] that no broker was asked about.

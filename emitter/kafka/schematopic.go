@@ -27,7 +27,6 @@ import (
 // use.
 type SchemaTopic struct {
 	*compacted
-	cfg ClientConfig
 
 	mu      sync.Mutex
 	owners  map[offset.Key]*owned
@@ -57,7 +56,7 @@ func OpenSchemaTopic(ctx context.Context, cfg TopicStoreConfig) (*SchemaTopic, e
 		return nil, err
 	}
 	return &SchemaTopic{
-		compacted: c, cfg: cfg.ClientConfig, owners: make(map[offset.Key]*owned), writers: make(map[*transactional]struct{}), fenceWait: fenceWait,
+		compacted: c, owners: make(map[offset.Key]*owned), writers: make(map[*transactional]struct{}), fenceWait: fenceWait,
 	}, nil
 }
 
@@ -70,7 +69,7 @@ func (s *SchemaTopic) Load(ctx context.Context, connector, prefix string) ([]sch
 	newest := make(map[string]*kgo.Record)
 	owner := offset.Key{Connector: connector, Server: prefix}
 	begin := ownerPrefix(nil, owner)
-	err = readAll(ctx, s.cfg, s.topic, spans, func(r *kgo.Record) error {
+	err = readAll(ctx, s.access, s.topic, spans, func(r *kgo.Record) error {
 		if bytes.HasPrefix(r.Key, begin) {
 			newest[string(r.Key)] = &kgo.Record{Key: slices.Clone(r.Key), Value: slices.Clone(r.Value), Partition: r.Partition, Offset: r.Offset}
 		}

@@ -67,7 +67,7 @@ func (s *SchemaTopic) openWriter(ctx context.Context, id string, most time.Durat
 	if client.Compressor, err = kgo.DefaultCompressor(kgo.GzipCompression()); err != nil { // which all brokers with transactions know
 		return nil, err
 	}
-	ends := &Ends{cfg: s.cfg, client: s.client, id: id, topic: s.topic} // each definition is whole by itself
+	ends := &Ends{cfg: s.access, client: s.client, id: id, topic: s.topic} // each definition is whole by itself
 	w := newTransactional(&client, 2*schemaBatch, ends, s.again)
 	s.mu.Lock()
 	closed := s.closed

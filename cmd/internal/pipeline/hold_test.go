@@ -117,6 +117,7 @@ func TestHeldStreamGoesOnAfterAnInterruption(t *testing.T) {
 		store.fails(syscall.ENOSPC)
 		for range 2 {
 			time.Sleep(10 * time.Minute)
+			synctest.Wait() // before what others have written is read
 			d := made[len(made)-1]
 			d.mu.Lock()
 			d.err = emitter.ErrAgain
@@ -124,11 +125,13 @@ func TestHeldStreamGoesOnAfterAnInterruption(t *testing.T) {
 			d.mu.Unlock()
 		}
 		time.Sleep(10 * time.Minute)
+		synctest.Wait()
 		if len(sources) != 3 || sources[2].read() > 10 { // it is not given another minute
 			t.Errorf("%d attempts, the last is at %d", len(sources), sources[len(sources)-1].read())
 		}
 		store.fails(nil)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if last := sources[len(sources)-1]; last.read() < 50 || logs.FilterMessageSnippet("the offset is stored again").Len() != 1 {
 			t.Errorf("the stream does not go on: it is at %d", last.read())
 		}

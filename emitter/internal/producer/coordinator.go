@@ -42,7 +42,7 @@ func (t *transactions) run() {
 	pause, slow := markersPause, p.cfg.firstPause
 	for p.ctx.Err() == nil {
 		p.mu.Lock()
-		first := t.queue[0]
+		first, unasked := t.queue[0], t.unasked()
 		switch {
 		case t.aborting && p.underWay():
 			p.mu.Unlock()
@@ -63,10 +63,10 @@ func (t *transactions) run() {
 			if err := t.doubt(in, known); err != nil {
 				p.fail(err)
 			}
-		case len(t.wanted) > 0 && t.proving == 0 && len(t.unasked(first)) > 0:
-			parts, known, told := t.unasked(first), t.doubts, first.told
+		case len(t.wanted) > 0 && t.proving == 0 && len(unasked) > 0:
+			known, told := t.doubts, first.told
 			p.mu.Unlock()
-			switch all, err := t.ask(parts, known, told); {
+			switch all, err := t.ask(unasked, known, told); {
 			case err != nil:
 				p.fail(err)
 			case !all:

@@ -146,12 +146,12 @@ func (t *transactions) passes(err error) bool {
 
 // unasked is the partitions that are to be asked for lost ends before the open transaction gets them: what it has in them would else be
 // decided with what is open there. The caller holds the lock.
-func (t *transactions) unasked(first *transaction) []*partition {
-	if t.cleared == t.doubts {
+func (t *transactions) unasked() []*partition {
+	if t.cleared == t.doubts || len(t.wanted) == 0 {
 		return nil
 	}
 	parts := slices.Clone(t.wanted)
-	if !first.told {
+	if !t.queue[0].told {
 		parts = append(parts, t.every...)
 	}
 	return slices.DeleteFunc(parts, func(part *partition) bool { return part.asked == t.doubts })
@@ -227,7 +227,7 @@ func (t *transactions) lookBack(in map[string][]int32, wait time.Duration) (away
 }
 
 // endAgain ends a transaction that has nothing but partitions in it that miss an earlier end: the marker ends what is open there. One
-// whose end was only on its way gets it twice, which is nothing.
+// whose end was only on its way gets it twice, which is nothing, and not said.
 func (t *transactions) endAgain(open []Open, commit bool) error {
 	if len(open) == 0 {
 		return nil
@@ -248,12 +248,15 @@ func (t *transactions) endAgain(open []Open, commit bool) error {
 	for pause := markersPause; ; pause = min(2*pause, mostMarkersPause) {
 		err := t.addLost(req)
 		switch {
-		case err == nil:
+		case err == nil: // so the coordinator has done with what was before
+			lost := t.still(open)
 			if err := t.finish(commit); err != nil {
 				return err
 			}
 			t.since(time.Time{})
-			t.ends.Ended(open, commit)
+			if len(lost) > 0 {
+				t.ends.Ended(lost, commit)
+			}
 			return nil
 		case errors.Is(err, kerr.UnknownTopicOrPartition): // deleted since, which the next question shows
 			t.since(time.Time{})
@@ -270,6 +273,21 @@ func (t *transactions) endAgain(open []Open, commit bool) error {
 			return context.Cause(t.p.ctx)
 		}
 	}
+}
+
+// still is what of open transactions is open now, as far as that is known.
+func (t *transactions) still(open []Open) []Open {
+	in := make(map[string][]int32)
+	for _, o := range open {
+		in[o.Topic] = append(in[o.Topic], o.Partition)
+	}
+	ctx, cancel := context.WithTimeout(t.p.ctx, lostAgain)
+	defer cancel()
+	now, away, err := t.ends.Open(ctx, t.p.id, in)
+	if err != nil || away {
+		return open
+	}
+	return now
 }
 
 // since notes when the transaction began that gives ends again.

@@ -15,7 +15,8 @@ import (
 // lostEnds says what a test has it say: the brokers of these tests lose no ends.
 type lostEnds struct {
 	mu        sync.Mutex
-	open      []Open // of the next answer
+	open      []Open // until they are ended again …
+	once      bool   // … or were named once
 	away      int    // so many answers are without them
 	err       error  // of the next answer
 	committed map[int16]bool
@@ -35,8 +36,10 @@ func (e *lostEnds) Open(_ context.Context, _ int64, in map[string][]int32) ([]Op
 		e.away--
 		return nil, true, nil
 	}
-	open := e.open
-	e.open = nil
+	open := slices.DeleteFunc(slices.Clone(e.open), func(o Open) bool { return in != nil && !slices.Contains(in[o.Topic], o.Partition) })
+	if e.once {
+		e.open = nil
+	}
 	return open, false, nil
 }
 
@@ -50,6 +53,7 @@ func (e *lostEnds) Ended(open []Open, commit bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.told = append(e.told, fmt.Sprint(open, commit))
+	e.open = slices.DeleteFunc(e.open, func(o Open) bool { return slices.Contains(open, o) })
 }
 
 func (e *lostEnds) set(f func()) {
@@ -142,9 +146,26 @@ func TestLostEndsOfEarlierProducers(t *testing.T) {
 // TestLostEndOfADeletedTopic is no more.
 func TestLostEndOfADeletedTopic(t *testing.T) {
 	c := cluster(t, 2)
-	e := &lostEnds{open: []Open{{Topic: "deleted", Epoch: -1}}}
+	e := &lostEnds{open: []Open{{Topic: "deleted", Epoch: -1}}, once: true}
 	r := newTxnRig(t, c, withEnds(e))
 	r.commit(t, r.topic(t, topicName))
+	if len(e.told) > 0 || e.looked() != 2 {
+		t.Errorf("told %v; asked %d times", e.told, e.looked())
+	}
+}
+
+// TestEndThatWasOnItsWay is not said to have been lost.
+func TestEndThatWasOnItsWay(t *testing.T) {
+	c := cluster(t, 2)
+	e := &lostEnds{}
+	r := newTxnRig(t, c, withEnds(e))
+	topic := r.topic(t, topicName)
+	r.commit(t, topic)
+	ends := watchEnds(c)
+	e.set(func() { e.open, e.once = []Open{{Topic: topicName, Partition: 1, Epoch: r.begun(), Start: 7}}, true })
+	r.loseCoordinator(t)
+	eventually(t, "its end again", func() bool { return len(ends()) == 1 })
+	r.commit(t, topic)
 	if len(e.told) > 0 {
 		t.Errorf("told %v", e.told)
 	}
@@ -172,7 +193,7 @@ func TestLostEndsAfterALostConnection(t *testing.T) {
 			t.Errorf("ended %s", got)
 		}
 		e.mu.Lock()
-		in := e.asked[len(e.asked)-1]
+		in := e.asked[1]
 		e.mu.Unlock()
 		if slices.Sort(in[topicName]); fmt.Sprint(in) != fmt.Sprintf("map[%s:[0 1]]", topicName) {
 			t.Errorf("asked of %v", in)
@@ -208,11 +229,18 @@ func TestLostEndsAreNotAskedForInATransaction(t *testing.T) {
 func TestUnansweredLostEnd(t *testing.T) {
 	c := cluster(t, 2)
 	fence(t, c)
-	again := []Open{{Topic: topicName, Epoch: 0}}
-	e := &lostEnds{open: again, committed: map[int16]bool{0: true}}
-	r := newTxnRig(t, c, func(cfg *Config) { withEnds(e)(cfg) })
+	e := &lostEnds{open: []Open{{Topic: topicName, Epoch: 0}}, committed: map[int16]bool{0: true}}
+	ends := watchEnds(c)
+	asked, release := holdKey(c, kmsg.AddPartitionsToTxn)
+	r := newTxnRig(t, c, withEnds(e))
+	<-asked
 	r.wire.cutOther(kmsg.EndTxn, unheard)
+	release()
+	must(t, r.Ready(limited(t)))
 	topic := r.topic(t, topicName)
+	if got := fmt.Sprint(ends()); got != fmt.Sprintf("[{[%[1]s-0] true} {[%[1]s-0] true}]", topicName) || len(e.told) != 1 {
+		t.Errorf("ended %s, told %v", got, e.told)
+	}
 	r.commit(t, topic)
 	sees(t, c, topicName, 0, 3)
 }
