@@ -81,6 +81,7 @@ inter.broker.listener.name=DIRECT
 log.dirs=%[3]s/kafka-data
 log.message.timestamp.type=LogAppendTime
 log.retention.check.interval.ms=1000
+log.segment.delete.delay.ms=500
 offsets.topic.replication.factor=1
 offsets.topic.num.partitions=1
 transaction.state.log.replication.factor=1

@@ -23,6 +23,8 @@
 //	                               (json with none, snappy and lz4, the others with none and snappy); the program by hand writes only json
 //	TIDEMARK_BENCH_FORMS           the same of the other workloads (json/none); growth is always json/none
 //	TIDEMARK_BENCH_ROUNDS          rounds (3)
+//	TIDEMARK_BENCH_WARM            how often exactly-once reads the first workload before what counts, for the broker to have compiled what
+//	                               transactions take (2)
 //	TIDEMARK_BENCH_ROWS            row changes of W2, W3 and W8 (1000000); W1 has four times as many, W6 three tenths, W7 a fiftieth
 //	TIDEMARK_BENCH_W1_ROWS …       row changes of one workload (W1 W2 W3 W6 W7 W8)
 //	TIDEMARK_BENCH_W1_SCHEMA_ROWS  row changes of W1 for json-schema (a quarter of W1's)

@@ -17,6 +17,7 @@ type Options struct {
 	W1         []form
 	Others     []form // of all but W1
 	Rounds     int
+	Warm       int            // so often exactly-once reads something before what counts
 	Rows       map[string]int // by workload
 	Statement  int
 	Tables     int
@@ -62,6 +63,7 @@ func FromEnvironment() (Options, error) {
 		W1:        e.forms("W1_FORMS", w1Forms),
 		Others:    e.forms("FORMS", "json/none"),
 		Rounds:    e.number("ROUNDS", 3),
+		Warm:      e.number("WARM", 2),
 		Rows: map[string]int{
 			"W1":       w1,
 			"W1schema": e.number("W1_SCHEMA_ROWS", max(w1/4, 1)),

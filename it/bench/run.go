@@ -150,6 +150,14 @@ func (s *stage) drop(t testing.TB, w *workload) {
 func (s *stage) drains(t *testing.T, c cell) {
 	t.Helper()
 	records := filepath.Join(t.TempDir(), "records")
+	if !s.warm && slices.Contains(s.options.Tools, exactly) && measures(exactly, c) {
+		s.warm = true
+		for range s.options.Warm {
+			t.Run("warming", func(t *testing.T) {
+				t.Logf("%s %s %s, not counted: %s", c.what, c.format, c.compression, s.drain(t, exactly, c, "").text(exactly))
+			})
+		}
+	}
 	s.turns(t, c, s.options.Tools, func(t testing.TB, tool string) Result {
 		if tool == "floor" {
 			return s.floor(t, c, records)
