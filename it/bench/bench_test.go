@@ -34,14 +34,14 @@ func TestSideBySide(t *testing.T) {
 func TestSmoke(t *testing.T) {
 	forms := func(text string) []form { return (&environment{}).forms("", text) }
 	o := Options{
-		Workloads: workloadNames, Tools: toolNames, W1: forms("json/snappy,json-schema/none,avro/lz4"), Others: forms("json/none"), Rounds: 1,
+		Workloads: workloadNames, Tools: toolNames, W1: forms("json/snappy,json-schema/none,avro/lz4"), Others: forms("json/none"), Rounds: 1, Warm: 1,
 		Rows: map[string]int{
 			"W1": 2000, "W1schema": 500, "W2": 1000, "W3": 200_000, "W3by10": 1000, "W6": 200, "W7": 20, "W8": 80, "start": 100, "growth": 2000,
 		},
 		Statement: 100, Tables: 20, Partitions: 3, Rates: []int{100, 0}, Seconds: 4, Idle: 1, Debezium: it.Properties{}, Tidemark: it.Properties{},
 	}
 	r := Run(t, o, nil)
-	// Neither other format is written by the program by hand. Of what is written while it is read there is no floor. Exactly-once is
+	// What warms the broker makes no line. Neither other format is written by the program by hand. Of what is written while it is read there is no floor. Exactly-once is
 	// measured in W1 and W2, and in W5 at one rate.
 	if got, want := len(r.lines), 4+2*3+2*4+2*3+1+4+2*3+3*4+2*3+3; got != want {
 		t.Errorf("%d lines, want %d", got, want)
@@ -187,13 +187,14 @@ func TestPercentile(t *testing.T) {
 func TestFromEnvironment(t *testing.T) {
 	t.Setenv("TIDEMARK_BENCH_ROWS", "2000")
 	t.Setenv("TIDEMARK_BENCH_W2_ROWS", "7")
+	t.Setenv("TIDEMARK_BENCH_WARM", "3")
 	t.Setenv("TIDEMARK_BENCH_TOOLS", "debezium,tidemark")
 	t.Setenv("TIDEMARK_BENCH_DEBEZIUM", "poll.interval.ms=20,max.batch.size=4096")
 	o, err := FromEnvironment()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.Rows["W1"] != 8000 || o.Rows["W2"] != 7 || o.Rows["W6"] != 600 || o.Rows["W1schema"] != 2000 || !slices.Equal(o.Tools, []string{"debezium", "tidemark"}) ||
+	if o.Warm != 3 || o.Rows["W1"] != 8000 || o.Rows["W2"] != 7 || o.Rows["W6"] != 600 || o.Rows["W1schema"] != 2000 || !slices.Equal(o.Tools, []string{"debezium", "tidemark"}) ||
 		!slices.Equal(o.Rates, []int{200, 5000, 0}) || !slices.Contains(o.W1, form{"json-schema", "snappy"}) ||
 		o.Debezium["poll.interval.ms"] != "20" || o.Debezium["max.batch.size"] != "4096" {
 		t.Errorf("got %+v", o)
