@@ -28,6 +28,7 @@ type broker struct {
 	conn     *connection  // nil: none yet, or it has ended
 	told     time.Time    // when it was said that it misbehaves
 	stirred  bool         // is among the producer's woken ones
+	filled   int          // partitions whose first batch is as large as it may be, in the transaction that records are appended to
 	bell     chan struct{}
 
 	// sending is held by who takes batches and sends them, and taken before the producer's lock or tried under it.

@@ -251,10 +251,13 @@ func (p *Producer) place(part *partition, r *Record) *batch {
 		b := part.queue[n-1]
 		most := p.largest
 		if b.first {
-			most = min(most, firstBytes)
+			most = min(most, p.transactions.mostFirst)
 		}
 		if !b.closed && b.in == p.appended && b.bytes()+size <= most {
 			return b
+		}
+		if b.first && !b.closed && b.in == p.appended && part.broker != nil {
+			part.broker.filled++
 		}
 		first = first && b.in != p.appended
 		if !b.closed {

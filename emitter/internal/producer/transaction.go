@@ -21,10 +21,12 @@ type Transaction struct {
 const (
 	defaultTimeout = time.Minute
 
-	// firstBytes is how large the first batch of a partition in a transaction may become. Its leader asks the coordinator about it before
-	// it takes the request, and reads no other one of the connection meanwhile: small ones are in one request, for which it asks once, and
-	// is done with soon.
-	firstBytes = 64 << 10
+	// firstBytes is what the first batches of a broker's partitions in a transaction may become together. A leader asks the coordinator
+	// about them before it takes the request, and reads no other one of the connection meanwhile: so they are to be in one request, of the
+	// size of the others, for which it asks once.
+	firstBytes = requestBytes - requestBytes/16
+	// leastFirst is what each of them may become, however many there are.
+	leastFirst = 64 << 10
 )
 
 // Why a producer with transactions has ended, beside what ends any. After each of them the stored offset says what was committed,
@@ -90,6 +92,8 @@ type transactions struct {
 	adding  bool         // some are, right now …
 	proving int          // … and batches under way that are the first of their partition; never both, see [transactions.take]
 
+	mostFirst int // bytes of the first batch of a partition in the transaction that records are appended to
+
 	series  uint64 // of sequence numbers, which begin anew with an epoch
 	version int16  // Kafka's transaction.version
 	begins  int16  // the first epoch
@@ -120,7 +124,7 @@ func newTransactions(p *Producer, cfg Transaction) *transactions {
 	}
 	t := &transactions{
 		p: p, id: cfg.ID, most: cfg.Timeout, ends: cfg.Ends, queue: []*transaction{{}}, peer: &broker{p: p, node: -1},
-		stopped: make(chan struct{}), bell: make(chan struct{}, 1),
+		mostFirst: leastFirst, stopped: make(chan struct{}), bell: make(chan struct{}, 1),
 	}
 	p.appended = t.queue[0]
 	return t
@@ -135,14 +139,28 @@ func (p *Producer) Cut(ended func(error)) {
 	p.mu.Lock()
 	defer p.unlock()
 	p.appended.cut, p.appended.ended = true, ended
-	p.appended = &transaction{}
 	t := p.transactions
+	t.share()
+	p.appended = &transaction{}
 	t.queue = append(t.queue, p.appended)
 	if len(t.queue) == 2 {
 		t.settled()
 	}
 	if p.cfg.Client.Linger > 0 {
 		p.wakeAll()
+	}
+}
+
+// share divides what the first batches of a broker may become together among as many partitions as have filled theirs in the transaction
+// before: its like come again. The caller holds the lock.
+func (t *transactions) share() {
+	most := 0
+	for _, b := range t.p.brokers {
+		most = max(most, b.filled)
+		b.filled = 0
+	}
+	if most > 0 {
+		t.mostFirst = max(firstBytes/most, leastFirst)
 	}
 }
 

@@ -2,11 +2,9 @@ package producer
 
 import (
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -105,69 +103,4 @@ func TestFirstBatchIsSentAfterAnAddition(t *testing.T) {
 	release()
 	r.waitFor(t, r.cut())
 	sees(t, c, topicName, 0, 4)
-}
-
-// TestFirstBatchesAreSmall and in one request, which is all that the leader asks the coordinator about; the others are as large as ever.
-// They are made while the transaction before ends, and sent with one addition.
-func TestFirstBatchesAreSmall(t *testing.T) {
-	bothProtocols(t, func(t *testing.T, opts ...kfake.Opt) {
-		const many, size = 200, 2000
-		records := []int{1, many, many} // of each partition
-		c := cluster(t, len(records), opts...)
-		for partition := range records {
-			must(t, c.MoveTopicPartition(topicName, int32(partition), 0))
-		}
-		r := newTxnRig(t, c, nil)
-		topic := r.topic(t, topicName)
-		r.commit(t, topic)
-		var mu sync.Mutex
-		var requests [][]int // bytes of the batches
-		c.ControlKey(int16(kmsg.Produce), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
-			c.KeepControl()
-			mu.Lock()
-			defer mu.Unlock()
-			var sizes []int
-			for _, one := range kreq.(*kmsg.ProduceRequest).Topics {
-				for _, part := range one.Partitions {
-					sizes = append(sizes, len(part.Records))
-				}
-			}
-			requests = append(requests, sizes)
-			return nil, nil, false
-		})
-		adds := counter(c, kmsg.AddPartitionsToTxn)
-		asked, release := holdKey(c, kmsg.EndTxn)
-		defer release()
-		r.sendBoth(t, topic)
-		ended := r.cut()
-		<-asked
-		mu.Lock()
-		requests = nil
-		mu.Unlock()
-		for partition, n := range records {
-			r.send(t, topic, partition, n, size)
-		}
-		next := r.cut()
-		mu.Lock()
-		if all := r.locked(func() bool { return r.Producer.memory.used > 2*many*size }); !all() || len(requests) > 0 {
-			t.Errorf("of the next transaction not all is in the producer, or something is sent: %v", requests)
-		}
-		mu.Unlock()
-		release()
-		r.waitFor(t, ended)
-		r.waitFor(t, next)
-		sees(t, c, topicName, 1, 6+many)
-		mu.Lock()
-		defer mu.Unlock()
-		if adds.Hits() != 2 || len(requests) < 2 || len(requests[0]) != len(records) {
-			t.Fatalf("%d additions of two transactions, requests with batches of %v bytes", adds.Hits(), requests)
-		}
-		for i, sizes := range requests {
-			for _, n := range sizes {
-				if i == 0 && n > firstBytes || i > 0 && n < many*size-firstBytes {
-					t.Errorf("requests with batches of %v bytes", requests)
-				}
-			}
-		}
-	})
 }
