@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ type beat struct {
 	server server.Config
 	query  string
 	log    *zap.Logger
+	limit  time.Duration // for connection and query together
 
 	wait    sync.WaitGroup
 	running chan struct{} // holds one token while a query runs
@@ -27,7 +29,7 @@ type beat struct {
 const longestBeat = 30 * time.Second
 
 func newBeat(c *config.Connector, log *zap.Logger) *beat {
-	return &beat{server: serverConfig(c, log), query: c.Heartbeats.Query, log: log, running: make(chan struct{}, 1)}
+	return &beat{server: serverConfig(c, log), query: c.Heartbeats.Query, log: log, limit: longestBeat, running: make(chan struct{}, 1)}
 }
 
 // run starts the query, unless the last one still runs. It does not block.
@@ -42,9 +44,13 @@ func (b *beat) run(ctx context.Context) {
 	}
 	b.wait.Go(func() {
 		defer func() { <-b.running }()
-		ctx, cancel := context.WithTimeout(ctx, longestBeat)
+		limited, cancel := context.WithTimeoutCause(ctx, b.limit, fmt.Errorf("not done within %s, as when it waits for a lock", b.limit))
 		defer cancel()
-		switch err := b.execute(ctx); {
+		err := b.execute(limited)
+		if err != nil && limited.Err() != nil {
+			err = context.Cause(limited)
+		}
+		switch {
 		case err == nil && b.failed:
 			b.failed = false
 			b.log.Info("heartbeat.action.query works again")

@@ -99,3 +99,16 @@ func TestFirstBatchesAreOneRequest(t *testing.T) {
 		sees(t, c, topicName, 1, 3+3*(3+many))
 	})
 }
+
+// TestFirstBatchesOfBrokers have a request each: what goes to one takes nothing from the other. A transaction that is small changes nothing.
+func TestFirstBatchesOfBrokers(t *testing.T) {
+	_, r, topic := beginTxn(t, 2)
+	for _, n := range []int{100, 1, 600} { // records to each
+		r.send(t, topic, 0, n, 2000)
+		r.send(t, topic, 1, n, 2000)
+		r.waitFor(t, r.cut())
+		if !r.locked(func() bool { return r.transactions.mostFirst == firstBytes })() {
+			t.Errorf("after %d records to each of two brokers: first batches have at most %d bytes, want %d", n, r.transactions.mostFirst, firstBytes)
+		}
+	}
+}
