@@ -1,6 +1,7 @@
 package emitter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -38,7 +39,7 @@ const (
 	// AtCommits ends a transaction at a commit, when the source waits or after 100 ms or 10,000 records. A MySQL transaction
 	// that is larger is split behind a row.
 	AtCommits Boundaries = iota
-	// AtIntervals does not look at whether the source waits, and takes another time.
+	// AtIntervals ends one at the first commit after another time, whether the source waits or not and whatever it has.
 	AtIntervals
 	// AtWholeTransactions is like AtCommits, but a MySQL transaction is never split.
 	AtWholeTransactions
@@ -63,10 +64,12 @@ type ExactlyOnceConfig struct {
 
 	// FlushInterval is how often an offset is stored that moves without records; 0: 1 s.
 	FlushInterval time.Duration
+
+	longest time.Duration // longestTransaction, but in tests
 }
 
 const (
-	// mostInTransaction is how many records a Kafka transaction has at most, besides those of the offset.
+	// mostInTransaction is how many records a Kafka transaction has at most, besides those of the offset, where not only time counts.
 	mostInTransaction = 10_000
 	// longestTransaction is how long one stays open.
 	longestTransaction = 100 * time.Millisecond
@@ -149,7 +152,7 @@ func NewExactlyOnce(ctx context.Context, client *kafka.Client, cfg ExactlyOnceCo
 	if err := cfg.Store.SameCluster(ctx, client); err != nil {
 		return nil, err
 	}
-	d := &ExactlyOnce{made: cfg, poke: make(chan struct{}, 1), stop: make(chan struct{}), timer: time.NewTimer(time.Hour), longest: longestTransaction, pause: backlogPause}
+	d := &ExactlyOnce{made: cfg, poke: make(chan struct{}, 1), stop: make(chan struct{}), timer: time.NewTimer(time.Hour), longest: cmp.Or(cfg.longest, longestTransaction), pause: backlogPause}
 	if cfg.Boundaries == AtIntervals {
 		d.longest = cfg.Interval
 	}

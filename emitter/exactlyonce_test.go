@@ -19,7 +19,7 @@ import (
 // everLasting takes the time out of a test of the other rules.
 func everLasting(cfg *ExactlyOnceConfig) {
 	if cfg.Boundaries == AtCommits {
-		cfg.Boundaries, cfg.Interval = AtIntervals, time.Hour
+		cfg.longest = time.Hour
 	}
 }
 
@@ -176,6 +176,31 @@ func TestTransactions(t *testing.T) {
 				d.transaction(t, 300, 1)
 			},
 			want: []string{"100×1 200×1 → 300", "300×1 → 400"},
+		},
+		"an interval has as many as come": {
+			change: func(cfg *ExactlyOnceConfig) { cfg.Boundaries, cfg.Interval = AtIntervals, time.Hour },
+			work: func(t *testing.T, d *exactly) {
+				for begin := int64(100); begin <= 3000; begin += 100 {
+					d.transaction(t, begin, 500)
+				}
+			},
+			want: []string{many(100, 3000, 500) + "→ 3100"},
+		},
+		"also of a large one": {
+			change: func(cfg *ExactlyOnceConfig) { cfg.Boundaries, cfg.Interval = AtIntervals, time.Hour },
+			work:   func(t *testing.T, d *exactly) { d.transaction(t, 100, 10_001) },
+			want:   []string{"100×10001 → 200"},
+		},
+		"and is over inside one that takes longer": {
+			change: func(cfg *ExactlyOnceConfig) { cfg.Boundaries, cfg.Interval = AtIntervals, 500*time.Millisecond },
+			work: func(t *testing.T, d *exactly) {
+				d.rows(t, 100, 0, 10_240)
+				wantStored(t, d, "100+2/9728") // what of a large one is less than a batch waits
+				wantNoneOpen(t, d.c)
+				d.rows(t, 100, 10_240, 1)
+				d.commit(t, 100)
+			},
+			want: []string{"100×9728 → 100+2/9728", "100×513 → 200"},
 		},
 		"offsets without records": {
 			change: func(cfg *ExactlyOnceConfig) { cfg.FlushInterval = 500 * time.Millisecond },

@@ -75,6 +75,11 @@ func (d *ExactlyOnce) look(waits bool) {
 // making is held.
 func (d *ExactlyOnce) many(records int) bool { return d.backlog || records > fewRecords }
 
+// tooMany says that with so many records more the open transaction would have more than one is to have. making is held.
+func (d *ExactlyOnce) tooMany(more int) bool {
+	return d.made.Boundaries != AtIntervals && d.count+more > mostInTransaction
+}
+
 // sendable is when the open transaction could be sent: after the one before had ended.
 func (d *ExactlyOnce) sendable(since time.Time) time.Time {
 	d.end.Lock()

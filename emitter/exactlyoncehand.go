@@ -57,7 +57,7 @@ func (d *ExactlyOnce) handWhole(ctx context.Context) error {
 func (d *ExactlyOnce) fitting() int {
 	d.making.Lock()
 	defer d.making.Unlock()
-	full := func(n int) bool { return d.count+n-d.next > mostInTransaction }
+	full := func(n int) bool { return d.tooMany(n - d.next) }
 	to := 0
 	for _, e := range d.edges {
 		n := e.record + 1
@@ -91,7 +91,7 @@ func (d *ExactlyOnce) handRest(ctx context.Context) error {
 		return nil
 	}
 	d.making.Lock()
-	if d.count > 0 && (!d.partial || d.count+d.mark-d.next > mostInTransaction && d.endable()) {
+	if d.count > 0 && (!d.partial || d.tooMany(d.mark-d.next) && d.endable()) {
 		d.cut()
 	}
 	d.making.Unlock()
