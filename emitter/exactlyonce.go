@@ -39,7 +39,8 @@ const (
 	// AtCommits ends a transaction at a commit, when the source waits or after 100 ms or 10,000 records. A MySQL transaction
 	// that is larger is split behind a row.
 	AtCommits Boundaries = iota
-	// AtIntervals ends one at the first commit after another time, whether the source waits or not and whatever it has.
+	// AtIntervals ends one at the first commit after another time, whether the source waits or not and whatever it has, and before a
+	// MySQL transaction that is larger than a batch. That is split behind a row if it lasts longer.
 	AtIntervals
 	// AtWholeTransactions is like AtCommits, but a MySQL transaction is never split.
 	AtWholeTransactions

@@ -186,7 +186,16 @@ func TestTransactions(t *testing.T) {
 			},
 			want: []string{many(100, 3000, 500) + "→ 3100"},
 		},
-		"also of a large one": {
+		"and ends before a large one": {
+			change: func(cfg *ExactlyOnceConfig) { cfg.Boundaries, cfg.Interval = AtIntervals, time.Hour },
+			work: func(t *testing.T, d *exactly) {
+				d.transaction(t, 100, 3)
+				d.transaction(t, 200, 600)
+				d.transaction(t, 300, 4)
+			},
+			want: []string{"100×3 → 200", "200×600 300×4 → 400"},
+		},
+		"a large one in an interval": {
 			change: func(cfg *ExactlyOnceConfig) { cfg.Boundaries, cfg.Interval = AtIntervals, time.Hour },
 			work:   func(t *testing.T, d *exactly) { d.transaction(t, 100, 10_001) },
 			want:   []string{"100×10001 → 200"},

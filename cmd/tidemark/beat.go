@@ -44,7 +44,7 @@ func (b *beat) run(ctx context.Context) {
 	}
 	b.wait.Go(func() {
 		defer func() { <-b.running }()
-		limited, cancel := context.WithTimeoutCause(ctx, b.limit, fmt.Errorf("not done within %s, as when it waits for a lock", b.limit))
+		limited, cancel := context.WithTimeoutCause(ctx, b.limit, fmt.Errorf("not done within %s; SHOW PROCESSLIST on the server says what it waits for, such as a lock", b.limit))
 		defer cancel()
 		err := b.execute(limited)
 		if err != nil && limited.Err() != nil {
