@@ -100,19 +100,19 @@ func (c *Conn) name() string {
 // database.initial.statements are for connections that ask, not for those that read the binlog.
 func (c *Conn) login(ctx context.Context, asks bool) (*session, error) {
 	cfg := &c.cfg
+	whole := ctx
 	ctx, cancel := context.WithTimeout(ctx, cfg.ConnectTimeout)
 	defer cancel()
 
 	nc, err := cfg.Dial(ctx, "tcp", cfg.address())
 	if err != nil {
-		if errors.Is(ctx.Err(), context.Canceled) {
-			return nil, context.Canceled
+		if whole.Err() != nil {
+			return nil, whole.Err()
 		}
 		return nil, networkFault(c.name()+" cannot be reached", err)
 	}
 	w := &wire{Conn: nc}
-	deadline, _ := ctx.Deadline()
-	nc.SetDeadline(deadline)
+	nc.SetDeadline(time.Now().Add(cfg.ConnectTimeout)) // the end of ctx closes it, too
 	stop := context.AfterFunc(ctx, func() { nc.Close() })
 	defer stop()
 
@@ -122,7 +122,7 @@ func (c *Conn) login(ctx context.Context, asks bool) (*session, error) {
 	}
 	if err != nil {
 		nc.Close()
-		return nil, c.loginError(ctx, w, err)
+		return nil, c.loginError(whole, ctx.Err() != nil, w, err)
 	}
 	nc.SetDeadline(time.Time{})
 	return sess, nil
@@ -184,8 +184,8 @@ func (c *Conn) handshake(ctx context.Context, w *wire, asks bool) (sess *session
 	return sess, nil
 }
 
-// loginError puts a failed login into words.
-func (c *Conn) loginError(ctx context.Context, w *wire, err error) error {
+// loginError puts a failed login into words; ctx is the caller's, and late says that the time for a login is over.
+func (c *Conn) loginError(ctx context.Context, late bool, w *wire, err error) error {
 	name := c.name()
 	if network := w.failure(); network != nil && !isServerError(err) {
 		err = network
@@ -194,10 +194,10 @@ func (c *Conn) loginError(ctx context.Context, w *wire, err error) error {
 	if errors.As(err, &f) {
 		return &fault{text: "login to " + name, kind: f.kind, cause: err}
 	}
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return context.Canceled
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
-	if ctx.Err() != nil || errors.Is(err, os.ErrDeadlineExceeded) {
+	if late || errors.Is(err, os.ErrDeadlineExceeded) {
 		return &fault{text: fmt.Sprintf("%s did not complete the login within %v", name, c.cfg.ConnectTimeout), cause: os.ErrDeadlineExceeded}
 	}
 	var my *mysql.MyError
