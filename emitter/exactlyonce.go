@@ -39,8 +39,8 @@ const (
 	// AtCommits ends a transaction at a commit, when the source waits or after 100 ms or 10,000 records. A MySQL transaction
 	// that is larger is split behind a row.
 	AtCommits Boundaries = iota
-	// AtIntervals ends one at the first commit after another time, whether the source waits or not and whatever it has, and before a
-	// MySQL transaction that is larger than a batch. That is split behind a row if it lasts longer.
+	// AtIntervals ends one at the first commit after another time, whether the source waits or not and whatever it has. If that does
+	// not come for 100 ms or so, it is ended inside a MySQL transaction that is larger than a batch, behind a row.
 	AtIntervals
 	// AtWholeTransactions is like AtCommits, but a MySQL transaction is never split.
 	AtWholeTransactions
@@ -86,9 +86,10 @@ const (
 // committed records nothing is there twice. Nobody else is to store its offsets: Safe is what is stored.
 //
 // Kafka transactions end at the commits of MySQL. What has been handed over since the last one ended is the open transaction.
-// It is whole when it ends at a commit, and can be ended then. A MySQL transaction that is larger than a batch gets a Kafka
-// transaction of its own, which is partial until its commit; if it takes too long or too much, it is ended behind a row, with
-// the offset there. The rest of a smaller one stays in the batch, so that it is never part of a transaction that ends before it.
+// It is whole when it ends at a commit, and can be ended then. A MySQL transaction that is larger than a batch begins a Kafka
+// transaction of its own, but with AtIntervals, which is partial until its commit; if it takes too long or too much, it is ended
+// behind a row, with the offset there. The rest of a smaller one stays in the batch, so that it is never part of a transaction that
+// ends before it.
 //
 // While one is being ended, the records of the next one are appended behind it, and wait in the producer's memory.
 type ExactlyOnce struct {
@@ -97,6 +98,9 @@ type ExactlyOnce struct {
 	offsets *producer.Topic
 	longest time.Duration // that a transaction stays open
 	pause   time.Duration // after which a backlog has ended
+
+	// patience is for how long the end of a MySQL transaction is waited for, if the open one is due inside it.
+	patience time.Duration
 
 	// Of the goroutine that calls the methods.
 	mark  int   // so many records of the batch are whole rows
@@ -109,7 +113,8 @@ type ExactlyOnce struct {
 	making    sync.Mutex // held from Begin to End of the producer, and for what follows
 	count     int        // records of the open transaction
 	since     time.Time  // it was begun, or what is moved was announced
-	partial   bool       // it ends inside a MySQL transaction
+	partial   bool       // it ends inside a MySQL transaction …
+	entered   time.Time  // … whose first rows were handed over then, or those behind the last end
 	moved     bool       // without records there is an offset to be stored
 	handing   bool       // it ends anywhere
 	sealed    bool       // it has the offset behind it already
@@ -154,8 +159,10 @@ func NewExactlyOnce(ctx context.Context, client *kafka.Client, cfg ExactlyOnceCo
 		return nil, err
 	}
 	d := &ExactlyOnce{made: cfg, poke: make(chan struct{}, 1), stop: make(chan struct{}), timer: time.NewTimer(time.Hour), longest: cmp.Or(cfg.longest, longestTransaction), pause: backlogPause}
+	d.patience = d.longest
 	if cfg.Boundaries == AtIntervals {
 		d.longest = cfg.Interval
+		d.patience = min(d.patience, d.longest)
 	}
 	d.timer.Stop()
 	d.start(client.Internal(), cfg.DeliveryConfig, &producer.Transaction{ID: cfg.ID, Timeout: cfg.Timeout, Ends: cfg.Store.Ends(cfg.ID, client, cfg.Wrote)}, d)
@@ -241,7 +248,8 @@ func inside(o offset.Offset) bool {
 }
 
 // Flush implements [Delivery]. It commits up to the last commit of MySQL, or the last offset that was announced; the records
-// of an unfinished MySQL transaction behind that are left to the next call, or to Close, which gives them up.
+// of an unfinished MySQL transaction behind that are left to the next call, or to Close, which gives them up. With AtIntervals, where
+// the open transaction may have others before them, those that are handed over are committed, too.
 func (d *ExactlyOnce) Flush(ctx context.Context) error {
 	if err := d.failed(); err != nil {
 		return err
@@ -250,7 +258,7 @@ func (d *ExactlyOnce) Flush(ctx context.Context) error {
 		return err
 	}
 	d.making.Lock()
-	if !d.handing && !d.partial && (d.count > 0 || d.moved) {
+	if !d.handing && (!d.partial && (d.count > 0 || d.moved) || d.partial && d.made.Boundaries == AtIntervals && d.endable()) {
 		d.cut()
 	}
 	d.making.Unlock()

@@ -186,14 +186,66 @@ func TestTransactions(t *testing.T) {
 			},
 			want: []string{many(100, 3000, 500) + "→ 3100"},
 		},
-		"and ends before a large one": {
+		"and large ones, too": {
 			change: func(cfg *ExactlyOnceConfig) { cfg.Boundaries, cfg.Interval = AtIntervals, time.Hour },
 			work: func(t *testing.T, d *exactly) {
 				d.transaction(t, 100, 3)
 				d.transaction(t, 200, 600)
 				d.transaction(t, 300, 4)
+				d.transaction(t, 400, 10_001)
 			},
-			want: []string{"100×3 → 200", "200×600 300×4 → 400"},
+			want: []string{"100×3 200×600 300×4 400×10001 → 500"},
+		},
+		"but not those that cannot be split": {
+			change: func(cfg *ExactlyOnceConfig) { cfg.Boundaries, cfg.Interval = AtIntervals, time.Hour },
+			work: func(t *testing.T, d *exactly) {
+				d.transaction(t, 100, 3)
+				for range 600 {
+					b, err := d.Batch(t.Context())
+					must(t, err)
+					b.Records = append(b.Records, Record{Topic: testTopic, Partition: -1, Key: keys[0], Value: []byte("200/"), Offset: between(200)})
+				}
+				d.commit(t, 200)
+			},
+			want: []string{"100×3 → 200", "200×600 → 300"},
+		},
+		"a stop in an interval loses nothing of what is whole": {
+			change: func(cfg *ExactlyOnceConfig) { cfg.Boundaries, cfg.Interval = AtIntervals, time.Hour },
+			work: func(t *testing.T, d *exactly) {
+				d.transaction(t, 100, 3)
+				d.rows(t, 200, 0, 600)
+			},
+			want: []string{"100×3 200×512 → 200+2/512"}, // and the rest is given up
+		},
+		"an interval waits for the end of a large one": {
+			change: func(cfg *ExactlyOnceConfig) { cfg.Boundaries, cfg.Interval = AtIntervals, time.Second },
+			work: func(t *testing.T, d *exactly) {
+				d.making.Lock()
+				d.patience = time.Hour
+				d.making.Unlock()
+				d.transaction(t, 100, 3)
+				d.rows(t, 200, 0, 600)
+				time.Sleep(1500 * time.Millisecond)
+				if o, stored := d.Safe(); stored {
+					t.Errorf("stored is %s", short(o))
+				}
+				d.commit(t, 200)
+				d.deliver(t)
+				wantStored(t, d, "300")
+			},
+			want: []string{"100×3 200×600 → 300"},
+		},
+		"but not for ever": {
+			change: func(cfg *ExactlyOnceConfig) { cfg.Boundaries, cfg.Interval = AtIntervals, time.Second },
+			work: func(t *testing.T, d *exactly) {
+				d.transaction(t, 100, 3)
+				d.rows(t, 200, 0, 600)
+				wantStored(t, d, "200+2/512")
+				wantNoneOpen(t, d.c)
+				d.rows(t, 200, 600, 1)
+				d.commit(t, 200)
+			},
+			want: []string{"100×3 200×512 → 200+2/512", "200×89 → 300"},
 		},
 		"a large one in an interval": {
 			change: func(cfg *ExactlyOnceConfig) { cfg.Boundaries, cfg.Interval = AtIntervals, time.Hour },

@@ -59,6 +59,9 @@ func (d *ExactlyOnce) look(waits bool) {
 		return
 	default:
 		since = d.sendable(since)
+		if to := d.entered.Add(d.patience); to.After(since.Add(limit)) {
+			since, limit = d.entered, d.patience
+		}
 	}
 	if left := limit - time.Since(since); left > 0 && !d.wanted {
 		d.timer.Reset(left)

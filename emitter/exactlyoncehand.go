@@ -75,7 +75,7 @@ func (d *ExactlyOnce) fitting() int {
 	return to
 }
 
-// handRest hands over the rows of an unfinished MySQL transaction, if they are more than a batch. What comes before it is ended.
+// handRest hands over the rows of an unfinished MySQL transaction, if they are more than a batch.
 func (d *ExactlyOnce) handRest(ctx context.Context) error {
 	rest := d.batch.Records[d.next:]
 	if len(rest) < batchRecords {
@@ -91,12 +91,28 @@ func (d *ExactlyOnce) handRest(ctx context.Context) error {
 		return nil
 	}
 	d.making.Lock()
-	if d.count > 0 && (!d.partial || d.tooMany(d.mark-d.next) && d.endable()) {
+	if d.count > 0 && d.endsBeforeRest() {
 		d.cut()
+	}
+	if !d.partial {
+		d.entered = time.Now()
 	}
 	d.making.Unlock()
 	d.goal, d.rest = d.mark, true
 	return d.handGoal(ctx)
+}
+
+// endsBeforeRest says that the open transaction, which has records, is to be ended before the rows of an unfinished MySQL transaction.
+// Between two intervals it is not, if it can be ended behind such a row. making is held.
+func (d *ExactlyOnce) endsBeforeRest() bool {
+	switch {
+	case d.partial:
+		return d.tooMany(d.mark-d.next) && d.endable()
+	case d.made.Boundaries == AtIntervals && inside(d.batch.Records[d.mark-1].Offset):
+		return time.Since(d.since) >= d.longest
+	default:
+		return true
+	}
 }
 
 // handGoal hands over up to the goal.
