@@ -17,5 +17,6 @@
 //	TIDEMARK_IT_SEED       its random seed, and that of the registry test (printed; a new one each run)
 //	TIDEMARK_IT_BIGTX      rows of the big transaction (100000)
 //	TIDEMARK_IT_KEEP       folder to keep logs of the processes in
+//	TIDEMARK_IT_KAFKA      old: with Kafka 3.9, whose transaction.version is below 2, where a test does not need another (new)
 //	TIDEMARK_IT_BINARY     a built binary to test, instead of building one
 package it

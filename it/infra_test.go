@@ -15,7 +15,7 @@ import (
 func TestServersAndWriters(t *testing.T) {
 	t.Parallel()
 	Image(t, "engine")
-	m, k := launchMySQL(t, gtidFlags...), launchKafka(t)
+	m, k := launchMySQL(t, gtidFlags...), broker{}.launch(t)
 	m.wait(t)
 	k.wait(t)
 	admin := k.admin(t)

@@ -53,14 +53,24 @@ X
 [ -d kafka-data ] || java -XX:TieredStopAtLevel=1 -cp '/opt/kafka/libs/*' kafka.tools.StorageTool format -t TidemarkTestTestTestTes -c server.properties
 exec java -Xmx512m -XX:TieredStopAtLevel=1 -cp '/opt/kafka/libs/*' kafka.Kafka server.properties`
 
-// launchKafka starts a broker with these properties besides the usual ones, without waiting for it.
-func launchKafka(t testing.TB, properties ...string) *Kafka {
+// broker says what kind of broker to start.
+type broker struct {
+	version    string   // new or old (images/kafka); empty: what TIDEMARK_IT_KAFKA says
+	properties []string // besides the usual ones
+}
+
+// launch starts it without waiting for it.
+func (b broker) launch(t testing.TB) *Kafka {
 	t.Helper()
-	name := Image(t, "kafka")
+	var version []string
+	if b.version != "" {
+		version = []string{b.version}
+	}
+	name := Image(t, "kafka", version...)
 	k := &Kafka{Port: freePort(t)}
 	proxied := freePort(t)
 	k.Proxy = NewProxy(t, fmt.Sprintf("127.0.0.1:%d", proxied))
-	k.container = run(t, name, fmt.Sprintf(kafkaScript, k.Port, k.Proxy.Port(), strings.Join(properties, "\n")),
+	k.container = run(t, name, fmt.Sprintf(kafkaScript, k.Port, k.Proxy.Port(), strings.Join(b.properties, "\n")),
 		map[int]int{9092: k.Port, 9094: proxied})
 	return k
 }

@@ -22,7 +22,7 @@ import (
 // gives them the end that they had: nobody waits there, and nothing is there twice or missing.
 func TestLostEndOfATransaction(t *testing.T) {
 	t.Parallel()
-	rig := NewRig(t, gtidFlags...)
+	rig := newRigWith(t, broker{version: "new"}, gtidFlags...) // where transaction.version is below 2 the start stops instead
 	c := rig.Connector(t, "lostend", "topic", "lostend\\..*")
 	c.Config["exactly.once.support"] = "required"
 	c.Config["start.position"] = "oldest"

@@ -23,15 +23,15 @@ type Rig struct {
 // NewRig starts both servers, MySQL with these flags.
 func NewRig(t testing.TB, flags ...string) *Rig {
 	t.Helper()
-	return newRigWith(t, nil, flags...)
+	return newRigWith(t, broker{}, flags...)
 }
 
-// newRigWith is NewRig with properties of the broker besides the usual ones.
-func newRigWith(t testing.TB, broker []string, flags ...string) *Rig {
+// newRigWith is NewRig with another broker than the usual one.
+func newRigWith(t testing.TB, b broker, flags ...string) *Rig {
 	t.Helper()
 	Binary(t)
 	Image(t, "engine")
-	r := &Rig{MySQL: launchMySQL(t, flags...), Kafka: launchKafka(t, broker...)}
+	r := &Rig{MySQL: launchMySQL(t, flags...), Kafka: b.launch(t)}
 	r.MySQL.wait(t)
 	r.Kafka.wait(t)
 	r.Link = NewProxy(t, r.MySQL.Addr())

@@ -11,7 +11,7 @@ import (
 // is lost or reordered, and all that is repeated is a replay from a stored offset, at least once, too.
 func TestStandbyTogether(t *testing.T) {
 	t.Parallel()
-	rig := newRigWith(t, []string{"group.initial.rebalance.delay.ms=3000"}, gtidFlags...)
+	rig := newRigWith(t, broker{properties: []string{"group.initial.rebalance.delay.ms=3000"}}, gtidFlags...)
 	c := rig.Connector(t, "together", "topic", "together\\..*")
 	c.Worker["offset.flush.interval.ms"] = "300"
 	c.Config["start.position"] = "oldest"

@@ -4,7 +4,7 @@ set -euo pipefail
 MYSQL_SUITE=sid                  # the Debian suite that carries MySQL 9.7
 MYSQL_IMAGE=mysql:9              # the public image, used when it can be pulled
 KAFKA_VERSION=4.3.1
-KAFKA_IMAGE=apache/kafka:$KAFKA_VERSION
+OLD_KAFKA_VERSION=3.9.2          # the last line without transaction.version 2
 DEBEZIUM_VERSION=3.6.1.Final
 SLF4J_VERSION=1.7.36
 APICURIO_VERSION=2.4.2.Final     # the newest registry whose published jars make a whole one
@@ -75,7 +75,7 @@ fetch() {
 
 # debian_root FOLDER SUITE PACKAGES: a minimal Debian with these packages, made by debootstrap.
 debian_root() {
-  [ "$(id -u)" = 0 ] || die "building an image needs root (debootstrap); or make $MYSQL_IMAGE and $KAFKA_IMAGE available to docker"
+  [ "$(id -u)" = 0 ] || die "building an image needs root (debootstrap); or make the public images available to docker"
   need debootstrap debootstrap
   rm -rf "$1"
   debootstrap --variant=minbase --include="$3" "$2" "$1" >"$1.log" 2>&1 || die "debootstrap failed; see $1.log"
