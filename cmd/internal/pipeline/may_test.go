@@ -15,14 +15,18 @@ import (
 	"github.com/tidemark-cdc/tidemark/offset"
 )
 
-// flushed counts the calls of Flush.
+// flushed counts the calls of Flush, and does something before each.
 type flushed struct {
 	*instant
-	calls atomic.Int32
+	before func() // nil: nothing
+	calls  atomic.Int32
 }
 
 func (f *flushed) Flush(ctx context.Context) error {
 	f.calls.Add(1)
+	if f.before != nil {
+		f.before()
+	}
 	return f.instant.Flush(ctx)
 }
 
@@ -94,6 +98,46 @@ func TestI2_NothingIsStoredWithoutTheLock(t *testing.T) {
 				}
 				if n := logs.FilterMessageSnippet("could not be stored").Len(); n != 0 {
 					t.Error("whoever has the lock to hold says why nothing is stored, and this did, too")
+				}
+			})
+		})
+	}
+}
+
+// A stop is one in order though it turns out in its last moments that another process may run the connector: at the stop's own flush, or at
+// the one behind the stream's first offset.
+func TestI2_AStopThatIsNotSureOfTheLock(t *testing.T) {
+	for name, stored := range map[string][]offset.Offset{"streaming": {at(100)}, "at its beginning": nil} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &memoryStore{saved: stored}
+				var lost atomic.Bool
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				delivery := &flushed{instant: newInstant(), before: func() {
+					lost.Store(true)
+					cancel()
+				}}
+				steps := make(chan binlog.Event)
+				p, _, _ := newPipeline(store, nil)
+				p.Open = func(context.Context, offset.Offset) (binlog.Source, error) { return &fed{steps: steps}, nil }
+				p.Deliver = func(context.Context) (emitter.Delivery, error) { return delivery, nil }
+				p.May = func() bool { return !lost.Load() }
+				done := make(chan error, 1)
+				go func() { done <- p.Run(ctx) }()
+				if stored != nil {
+					steps <- &binlog.Boundary{Offset: at(200)}
+					synctest.Wait()
+					cancel()
+				}
+				if err := <-done; err != nil {
+					t.Errorf("ended with %v", err)
+				}
+				if n := delivery.calls.Load(); n != 1 {
+					t.Errorf("flushed %d times", n)
+				}
+				if got := store.positions(); len(got) != len(stored) {
+					t.Errorf("stored %v", got)
 				}
 			})
 		})

@@ -332,6 +332,9 @@ func (p *Pipeline) finish(ctx context.Context, cause error, delivery emitter.Del
 			flushed = nil // what was being delivered was stopped, too
 		}
 	}
+	if errors.Is(saved, errNotOurs) && (stopped || cause != nil) {
+		saved = nil // as at the beginning; it has turned out meanwhile
+	}
 	if saved != nil && !errors.Is(saved, offset.ErrUnusable) && (stopped && p.heals(saved) || cause != nil && p.heals(cause)) {
 		p.Log.Warn("the offset could not be stored; what Kafka has acknowledged since the last one is sent again",
 			zap.Stringer("stored", saver.last), zap.Error(saved))
@@ -352,8 +355,15 @@ func (p *Pipeline) finish(ctx context.Context, cause error, delivery emitter.Del
 	return err
 }
 
-// errNotOurs is why something is not stored.
-var errNotOurs = errors.New("another process may run this connector by now, so nothing is stored")
+// errNotOurs is why something is not stored. It is an emitter.ErrStale.
+var errNotOurs error = notOurs{}
+
+type notOurs struct{}
+
+func (notOurs) Error() string {
+	return "another process may run this connector by now, so nothing is stored"
+}
+func (notOurs) Unwrap() error { return emitter.ErrStale }
 
 func (p *Pipeline) may() bool { return p.May == nil || p.May() }
 
