@@ -285,18 +285,25 @@ func (l *Lock) sync(ctx context.Context, joined *kmsg.JoinGroupResponse) error {
 	if joined.LeaderID == joined.MemberID {
 		req.GroupAssignment = l.assign(joined)
 	}
-	sent := time.Now()
 	resp, err := req.RequestWith(ctx, l.client.inner.Kgo)
 	if err == nil {
 		err = kerr.ErrorForCode(resp.ErrorCode)
+	}
+	given := err == nil && hasLock(l.cfg.Topic, resp.MemberAssignment)
+	var heard time.Time
+	if given && !l.certain() {
+		// The answer to the join came late, and a decision that was made before may be heard without being a sign of life to the coordinator.
+		heard, err = l.heartbeat(ctx, joined.MemberID, joined.Generation)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case err == nil && l.id == joined.MemberID && l.generation == joined.Generation:
 		l.assigned = true
-		l.tenure.settle(sent)
-		if hasLock(l.cfg.Topic, resp.MemberAssignment) {
+		if !heard.IsZero() {
+			l.tenure.settle(heard)
+		}
+		if given {
 			// Without this member the group was empty, which was one generation, if it still was when this one came back.
 			if alone := l.held >= 0 && l.generation > l.held && l.generation <= l.held+2; l.state == LockWaiting && !alone {
 				l.tenancy++
@@ -375,13 +382,7 @@ func (l *Lock) beat(ctx context.Context) {
 		}
 		return
 	}
-	req := kmsg.NewPtrHeartbeatRequest()
-	req.Group, req.MemberID, req.Generation = l.cfg.Group, id, generation
-	sent := time.Now()
-	resp, err := req.RequestWith(ctx, l.client.inner.Kgo)
-	if err == nil {
-		err = kerr.ErrorForCode(resp.ErrorCode)
-	}
+	sent, err := l.heartbeat(ctx, id, generation)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.id != id || l.generation != generation {
@@ -399,6 +400,25 @@ func (l *Lock) beat(ctx context.Context) {
 		l.lost()
 		l.askToJoin()
 	}
+}
+
+// heartbeat says when it sent one as a member of a generation; the error is the coordinator's, too.
+func (l *Lock) heartbeat(ctx context.Context, id string, generation int32) (sent time.Time, err error) {
+	req := kmsg.NewPtrHeartbeatRequest()
+	req.Group, req.MemberID, req.Generation = l.cfg.Group, id, generation
+	sent = time.Now()
+	resp, err := req.RequestWith(ctx, l.client.inner.Kgo)
+	if err == nil {
+		err = kerr.ErrorForCode(resp.ErrorCode)
+	}
+	return sent, err
+}
+
+// certain says whether this process would have the lock for certain if it had been given to it.
+func (l *Lock) certain() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return time.Now().Before(l.tenure.end())
 }
 
 // askToJoin has Run join the group again. The lock is held.

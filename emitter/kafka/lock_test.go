@@ -123,10 +123,11 @@ func (m *lockMember) leave() {
 
 // link is a network that can be stopped: what is written while it is does not arrive, and nobody hears of it. It can take its time, too.
 type link struct {
-	mu   sync.Mutex
-	held bool
-	rng  *rand.Rand
-	most time.Duration // a write takes up to that long
+	mu    sync.Mutex
+	held  bool
+	until time.Time // what is answered before comes then
+	rng   *rand.Rand
+	most  time.Duration // a write takes up to that long
 }
 
 func (l *link) slow(rng *rand.Rand, most time.Duration) { l.rng, l.most = rng, most }
@@ -164,6 +165,22 @@ func (c *linked) Write(b []byte) (int, error) {
 		return len(b), nil
 	}
 	return c.Conn.Write(b)
+}
+
+// late has what is answered before a time come then.
+func (l *link) late(until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.until = until
+}
+
+func (c *linked) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.link.mu.Lock()
+	until := c.link.until
+	c.link.mu.Unlock()
+	time.Sleep(time.Until(until))
+	return n, err
 }
 
 // watch looks every 10 ms of virtual time at who holds the lock until stop says so, and fails if it is ever two, or if it takes
