@@ -292,7 +292,7 @@ func (l *Lock) sync(ctx context.Context, joined *kmsg.JoinGroupResponse) error {
 	given := err == nil && hasLock(l.cfg.Topic, resp.MemberAssignment)
 	var heard time.Time
 	if given && !l.certain() {
-		// The answer to the join came late, and a decision that was made before may be heard without being a sign of life to the coordinator.
+		// The answer to the join came late, and to ask what was decided before is no sign of life to the coordinator (of Kafka 4.3, for one).
 		heard, err = l.heartbeat(ctx, joined.MemberID, joined.Generation)
 	}
 	l.mu.Lock()

@@ -6,7 +6,7 @@ import (
 )
 
 // A member that hears late of the lock that it was given has it only if the coordinator still knows it: its session began when the join was
-// answered, and to ask what has been decided meanwhile need not prolong it. That depends on who leads the group, which is by chance here.
+// answered, and to ask what has been decided meanwhile does not prolong it. That depends on who leads the group, which is by chance here.
 func TestLockGivenLate(t *testing.T) {
 	for range 32 {
 		inBubble(t, 1, func(t *testing.T, r *lockRig) {
