@@ -290,6 +290,18 @@ func TestTransactions(t *testing.T) {
 			},
 			want: []string{"100×603 → 200"},
 		},
+		"rows that are left out behind a commit": {
+			change: everLasting,
+			work: func(t *testing.T, d *exactly) {
+				d.transaction(t, 100, 3)
+				must(t, d.Boundary(t.Context(), inTransaction(200, 2, 1)))
+				d.deliver(t)
+				wantStored(t, d, "200+2/1")
+				d.rows(t, 200, 1, 2)
+				d.commit(t, 200)
+			},
+			want: []string{"100×3 → 200+2/1", "200×2 → 300"},
+		},
 		"an idle boundary with records still behind it": {
 			change: everLasting,
 			work: func(t *testing.T, d *exactly) {

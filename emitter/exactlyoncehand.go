@@ -62,7 +62,7 @@ func (d *ExactlyOnce) fitting() int {
 	for _, e := range d.edges {
 		n := e.record + 1
 		switch {
-		case n <= d.next || inside(e.after):
+		case n <= d.next || inside(e.after) && n != d.whole: // at the last commit, too, when rows behind it gave no record
 			continue
 		case to > 0 && full(n):
 			return to
