@@ -45,7 +45,11 @@ func (c *checked) transactions(conn *Connector, worker *checked) {
 	case "connector":
 		c.warn("transaction.boundary", "connector is taken like poll: Debezium's connector defines no transaction boundaries, so Kafka Connect refuses it. Kafka transactions end at commits of MySQL in any case")
 	case "interval":
-		if e.Interval >= e.Timeout {
+		switch {
+		case e.Interval > e.Timeout/2 && e.Interval < e.Timeout:
+			c.warn("transaction.boundary.interval.ms", "%d ms is more than half of transaction.timeout.ms=%d: what has been read when the interval is over is still to be written, and a Kafka that is slow then rolls the transaction back; "+
+				"set it to less, or producer.override.transaction.timeout.ms to more", e.Interval.Milliseconds(), e.Timeout.Milliseconds())
+		case e.Interval >= e.Timeout:
 			c.fail("transaction.boundary", "interval: each Kafka transaction would last %d ms, and after transaction.timeout.ms=%d the brokers roll it back; "+
 				"set transaction.boundary.interval.ms to less, or producer.override.transaction.timeout.ms to more", e.Interval.Milliseconds(), e.Timeout.Milliseconds())
 		}

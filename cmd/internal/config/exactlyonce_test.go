@@ -29,6 +29,17 @@ func TestExactlyOnce(t *testing.T) {
 			[]string{"exactly.once.support=required", "transaction.boundary=interval"},
 			&ExactlyOnce{"interval", 5 * time.Second, time.Minute}, nil,
 		},
+		"the interval leaves little time": {
+			topic,
+			[]string{"exactly.once.support=required", "transaction.boundary=interval", "transaction.boundary.interval.ms=30001"},
+			&ExactlyOnce{"interval", 30_001 * time.Millisecond, time.Minute},
+			[]string{"transaction.boundary.interval.ms"},
+		},
+		"half of the time": {
+			topic,
+			[]string{"exactly.once.support=required", "transaction.boundary=interval", "transaction.boundary.interval.ms=30000"},
+			&ExactlyOnce{"interval", 30 * time.Second, time.Minute}, nil,
+		},
 		"all that can be set": {
 			topic,
 			[]string{"exactly.once.support=required", "transaction.boundary=Source", "transaction.boundary.interval.ms=20", "producer.override.transaction.timeout.ms=900000"},

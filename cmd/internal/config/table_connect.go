@@ -47,7 +47,7 @@ func connectTable() []Property {
 			},
 			Property{
 				Name: "transaction.boundary", Type: Enum, Default: "poll", Allowed: []string{"poll", "interval", "connector", "source"}, Doc: "Where Kafka transactions end, of exactly-once delivery.",
-				Note: "All end at commits of MySQL. poll: when the source waits (for 5 ms, in a backlog of more than 512 records), after 100 ms or 10,000 records; a MySQL transaction that has more is split behind a row. interval: after transaction.boundary.interval.ms, however many records there are, inside a MySQL transaction of more than 512 records, behind a row, if no commit comes for another 100 ms or, if that is less, the interval. " +
+				Note: "All end at commits of MySQL. poll: when the source waits (for 5 ms, in a backlog of more than 512 records), after 100 ms or 10,000 records; a MySQL transaction that has more is split behind a row. interval: after transaction.boundary.interval.ms, however many records there are, inside a MySQL transaction of more than 512 records or 256 KiB, behind a row, if no commit comes for another 100 ms or, if that is less, the interval. " +
 					"source, which Kafka Connect does not know: like poll, but a MySQL transaction is never split. connector: like poll, since Debezium defines no boundaries; that is warned of.",
 			},
 			Property{
